@@ -1,0 +1,23 @@
+# sundog_embed(TARGET SYMBOL FILE): makes the text of FILE (relative to the project root) a constant of
+# TARGET.  Declare it where it is used:
+#
+#   namespace sundog::codegen { extern const std::string_view SYMBOL; }
+#
+# The constant follows the file at every build.
+function(sundog_embed target symbol file)
+  set(source ${PROJECT_SOURCE_DIR}/${file})
+  set(generated ${CMAKE_BINARY_DIR}/embedded/${symbol}.cpp)
+  set(script ${PROJECT_SOURCE_DIR}/cmake/write_embedded.cmake)
+  add_custom_command(
+    OUTPUT ${generated}
+    COMMAND ${CMAKE_COMMAND} -DSYMBOL=${symbol} -DINPUT=${source} -DOUTPUT=${generated} -P ${script}
+    DEPENDS ${source} ${script}
+    COMMENT "Embedding ${file}"
+    VERBATIM)
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL "INTERFACE_LIBRARY")
+    target_sources(${target} INTERFACE ${generated})
+  else()
+    target_sources(${target} PRIVATE ${generated})
+  endif()
+endfunction()
