@@ -1,34 +1,29 @@
-# sundog_test_folder(FOLDER DEPS ...): one GoogleTest binary FOLDER_test of tests/FOLDER/**/*_test.cpp,
-# beside whatever other .cpp files lie there to help them.
+# sundog_test_folder(FOLDER DEPS ... [TOOL]): one GoogleTest binary FOLDER_test of every .cpp below
+# tests/FOLDER.  With TOOL the tests run the sundog executable (compile definition SUNDOG_TOOL).
 #
-# ctest sees it as FOLDER.0, FOLDER.1, ... : GoogleTest's own sharding spreads the cases over them, so
-# that they run in parallel without a test discovery step at each build.  A test suite whose name
-# begins with "Slow" is left out of these and runs in FOLDER.slow (label slow), which the sanitizer
-# pass skips.
-set(SUNDOG_TEST_SHARDS 4 CACHE STRING "ctest entries a test folder is spread over")
-
+# ctest sees one entry for each test suite, named FOLDER.Suite and labelled FOLDER: suites run in
+# parallel, and a suite may set up something costly once for its cases.  A suite whose name contains
+# "Slow" is also labelled slow, which the sanitizer pass leaves out.  The suites are asked of the
+# binary when ctest starts (list_suites.cmake), so a build does not run it.
 function(sundog_test_folder folder)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TOOL" "" "DEPS")
   sundog_sources(sources tests/${folder})
   if(NOT sources)
     return()
   endif()
-  add_executable(${folder}_test ${sources})
-  target_link_libraries(${folder}_test PRIVATE ${arg_DEPS} sundog_warnings GTest::gtest GTest::gtest_main)
-  target_compile_definitions(${folder}_test PRIVATE SUNDOG_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  if(TARGET sundog)
-    # The tests of a folder may run the tool itself.
-    add_dependencies(${folder}_test sundog)
-    target_compile_definitions(${folder}_test PRIVATE SUNDOG_TOOL="$<TARGET_FILE:sundog>")
+  set(target ${folder}_test)
+  add_executable(${target} ${sources})
+  target_link_libraries(${target} PRIVATE ${arg_DEPS} sundog_warnings GTest::gtest_main)
+  target_compile_definitions(${target} PRIVATE SUNDOG_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  if(arg_TOOL AND TARGET sundog)
+    add_dependencies(${target} sundog)
+    target_compile_definitions(${target} PRIVATE SUNDOG_TOOL="$<TARGET_FILE:sundog>")
   endif()
 
-  math(EXPR last "${SUNDOG_TEST_SHARDS} - 1")
-  foreach(shard RANGE ${last})
-    add_test(NAME ${folder}.${shard} COMMAND ${folder}_test --gtest_brief=1 --gtest_filter=-*Slow*)
-    set_tests_properties(${folder}.${shard} PROPERTIES
-      ENVIRONMENT "GTEST_TOTAL_SHARDS=${SUNDOG_TEST_SHARDS};GTEST_SHARD_INDEX=${shard}"
-      LABELS ${folder} TIMEOUT 300)
-  endforeach()
-  add_test(NAME ${folder}.slow COMMAND ${folder}_test --gtest_brief=1 --gtest_filter=*Slow*)
-  set_tests_properties(${folder}.slow PROPERTIES LABELS "${folder};slow" TIMEOUT 900)
+  set(include_file ${CMAKE_CURRENT_BINARY_DIR}/${target}_suites.cmake)
+  file(WRITE ${include_file} "set(FOLDER ${folder})
+set(BINARY ${CMAKE_BINARY_DIR}/${target})
+include(${PROJECT_SOURCE_DIR}/cmake/list_suites.cmake)
+")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${include_file})
 endfunction()
