@@ -24,8 +24,8 @@ if(SUNDOG_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${SUNDOG_CCACHE})
 endif()
 
-# At most two compiles at once would starve a large machine and six would swap on a small one: a heavy
-# translation unit takes about 1.5 GB under the sanitizers.
+# A heavy translation unit takes up to 1.5 GB under the sanitizers: memory, not only cores, limits how
+# many are compiled at once.
 cmake_host_system_information(RESULT sundog_memory_mb QUERY TOTAL_PHYSICAL_MEMORY)
 math(EXPR sundog_compile_jobs "${sundog_memory_mb} / 1500 + 1")
 set_property(GLOBAL APPEND PROPERTY JOB_POOLS sundog_compile=${sundog_compile_jobs})

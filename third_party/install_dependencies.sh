@@ -14,7 +14,7 @@ wanted=(
   "ccache ccache"
   "git git"
   "python3 python3"
-  "clang-format clang-format"
+  "clang-format-14 clang-format-14"
   "protobuf-compiler protoc"
   "libprotobuf-dev -"
   "libz3-dev -"

@@ -1,7 +1,8 @@
-// Replays a corpus through one fuzz harness without libFuzzer, so that every build and every compiler
-// runs the inputs that once broke a reader.
+// Replays a corpus through one fuzz harness without libFuzzer, so that every build and every
+// compiler runs the inputs that once broke a reader.
 //
-// Each argument is a file or a folder.  An empty corpus is an error: it would pass whatever happens.
+// Each argument is a file or a folder.  An empty corpus is an error: it would pass whatever
+// happens.
 
 #include <algorithm>
 #include <cstdint>
