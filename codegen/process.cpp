@@ -1,0 +1,236 @@
+#include "codegen/process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <exception>
+
+namespace sundog::codegen {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::string error_text(int number) { return std::strerror(number); }
+
+// A pipe whose ends are closed with it.
+struct Pipe {
+  int read_end = -1, write_end = -1;
+  Pipe() = default;
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  ~Pipe() {
+    close_read();
+    close_write();
+  }
+  bool open() {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return false;
+    read_end = ends[0];
+    write_end = ends[1];
+    return true;
+  }
+  void close_read() {
+    if (read_end >= 0) close(read_end);
+    read_end = -1;
+  }
+  void close_write() {
+    if (write_end >= 0) close(write_end);
+    write_end = -1;
+  }
+};
+
+// Writes all of data; false on an error, of which errno tells.
+bool write_all(int fd, const char* data, size_t size) {
+  while (size > 0) {
+    const ssize_t written = write(fd, data, size);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    data += written;
+    size -= static_cast<size_t>(written);
+  }
+  return true;
+}
+
+// What a child does first.  Only async-signal-safe calls: another thread may hold any lock.
+void become_child(pid_t parent, int64_t memory_bytes) {
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(127);
+  for (const int number : {SIGINT, SIGTERM, SIGXFSZ, SIGPIPE}) signal(number, SIG_DFL);
+  if (memory_bytes > 0) {
+    const rlimit limit{static_cast<rlim_t>(memory_bytes), static_cast<rlim_t>(memory_bytes)};
+    setrlimit(RLIMIT_AS, &limit);
+  }
+  const rlimit no_core{0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+}
+
+// Reads what is there.  Closes the pipe at its end.
+void drain(Pipe& pipe, std::string& text, const ProcessLimits& limits, bool& truncated) {
+  std::array<char, 65536> buffer;
+  while (pipe.read_end >= 0) {
+    const ssize_t size = read(pipe.read_end, buffer.data(), buffer.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+    if (size <= 0) {
+      pipe.close_read();
+      return;
+    }
+    const size_t room = static_cast<size_t>(
+        std::max<int64_t>(0, limits.output_bytes - static_cast<int64_t>(text.size())));
+    const size_t kept = std::min(room, static_cast<size_t>(size));
+    text.append(buffer.data(), kept);
+    truncated |= kept < static_cast<size_t>(size);
+  }
+}
+
+// Waits for the child, collecting its streams, until it ends or a limit is hit.
+ProcessResult supervise(pid_t child, Pipe& out, Pipe& err, const ProcessLimits& limits) {
+  const auto start = Clock::now();
+  ProcessResult result;
+  for (Pipe* pipe : {&out, &err}) {
+    if (pipe->read_end >= 0) fcntl(pipe->read_end, F_SETFL, O_NONBLOCK);
+  }
+  bool killed = false;
+  int status = 0;
+  while (true) {
+    const pid_t ended = waitpid(child, &status, WNOHANG);
+    if (ended == child || (ended < 0 && errno != EINTR)) break;
+    const bool stopped = limits.stop != nullptr && limits.stop->load();
+    if (!killed && (stopped || seconds_since(start) > limits.seconds)) {
+      result.end = stopped ? ProcessResult::End::kStopped : ProcessResult::End::kTimedOut;
+      kill(-child, SIGKILL);
+      kill(child, SIGKILL);  // should it have died before it led a group
+      killed = true;
+    }
+    std::array<pollfd, 2> waits{pollfd{out.read_end, POLLIN, 0}, pollfd{err.read_end, POLLIN, 0}};
+    poll(waits.data(), waits.size(), 5);
+    if (out.read_end < 0 && err.read_end < 0) usleep(1000);
+    drain(out, result.out, limits, result.truncated);
+    drain(err, result.err, limits, result.truncated);
+  }
+  kill(-child, SIGKILL);  // what it may have started and left behind
+  drain(out, result.out, limits, result.truncated);
+  drain(err, result.err, limits, result.truncated);
+  result.seconds = seconds_since(start);
+  if (!killed) {
+    result.end = WIFSIGNALED(status) ? ProcessResult::End::kSignaled : ProcessResult::End::kExited;
+  }
+  result.code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+  return result;
+}
+
+std::string short_number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", value);
+  return text;
+}
+
+}  // namespace
+
+std::string describe_end(const ProcessResult& result, const ProcessLimits& limits) {
+  switch (result.end) {
+    case ProcessResult::End::kExited:
+      return "exited with code " + std::to_string(result.code);
+    case ProcessResult::End::kSignaled:
+      return "was killed by signal " + std::to_string(result.code) + " (" +
+             strsignal(result.code) + ")";
+    case ProcessResult::End::kTimedOut:
+      return "exceeded " + short_number(limits.seconds) + " s";
+    case ProcessResult::End::kStopped:
+      return "was stopped";
+  }
+  return {};
+}
+
+Result<ProcessResult> run_process(const std::vector<std::string>& argv,
+                                  const ProcessLimits& limits) {
+  SUNDOG_CHECK(!argv.empty());
+  Pipe out, err, failure;  // failure: errno of exec, where it fails
+  if (!out.open() || !err.open() || !failure.open()) {
+    return io_error("cannot make a pipe: " + error_text(errno));
+  }
+  std::vector<char*> arguments;
+  for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  const pid_t parent = getpid();
+  const pid_t child = fork();
+  if (child < 0) return io_error("cannot start a process: " + error_text(errno));
+  if (child == 0) {
+    become_child(parent, limits.memory_bytes);
+    const int null = open("/dev/null", O_RDONLY);
+    dup2(null, STDIN_FILENO);
+    dup2(out.write_end, STDOUT_FILENO);
+    dup2(err.write_end, STDERR_FILENO);
+    execvp(arguments[0], arguments.data());
+    const int number = errno;
+    write_all(failure.write_end, reinterpret_cast<const char*>(&number), sizeof number);
+    _exit(127);
+  }
+  out.close_write();
+  err.close_write();
+  failure.close_write();
+  int number = 0;
+  ssize_t size;
+  do {
+    size = read(failure.read_end, &number, sizeof number);
+  } while (size < 0 && errno == EINTR);
+  ProcessResult result = supervise(child, out, err, limits);
+  if (size == static_cast<ssize_t>(sizeof number)) {
+    const ErrorCode code = number == ENOENT ? ErrorCode::kToolMissing : ErrorCode::kIo;
+    return Error{code, "cannot run " + argv[0] + ": " + error_text(number), {}, {}};
+  }
+  return result;
+}
+
+Result<std::string> run_in_child(const std::string& what, const std::function<std::string()>& body,
+                                 const ProcessLimits& limits) {
+  Pipe out, err;
+  if (!out.open() || !err.open()) return io_error("cannot make a pipe: " + error_text(errno));
+  const pid_t parent = getpid();
+  const pid_t child = fork();
+  if (child < 0) return io_error("cannot start a process: " + error_text(errno));
+  if (child == 0) {
+    become_child(parent, limits.memory_bytes);
+    dup2(err.write_end, STDOUT_FILENO);  // whatever a library prints goes with its errors
+    dup2(err.write_end, STDERR_FILENO);
+    bool sent = false;
+    try {
+      const std::string answer = body();
+      // The last byte tells a whole answer from one that a limit cut short.
+      sent = write_all(out.write_end, answer.data(), answer.size()) &&
+             write_all(out.write_end, "\n", 1);
+    } catch (const std::exception& exception) {
+      write_all(STDERR_FILENO, exception.what(), std::strlen(exception.what()));
+    }
+    _exit(sent ? 0 : 1);  // no destructors: they belong to the parent
+  }
+  out.close_write();
+  err.close_write();
+  ProcessResult result = supervise(child, out, err, limits);
+  if (result.succeeded() && !result.truncated && !result.out.empty() && result.out.back() == '\n') {
+    result.out.pop_back();
+    return std::move(result.out);
+  }
+  const bool limit = result.end == ProcessResult::End::kTimedOut || result.truncated;
+  std::string message = what + " " + describe_end(result, limits);
+  const std::string first_line = result.err.substr(0, std::min<size_t>(result.err.find('\n'), 300));
+  if (!first_line.empty()) message += ": " + first_line;
+  return Error{limit ? ErrorCode::kLimit : ErrorCode::kFailed, std::move(message), {}, {}};
+}
+
+}  // namespace sundog::codegen

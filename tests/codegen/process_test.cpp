@@ -1,0 +1,120 @@
+#include "codegen/process.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+#include <stdexcept>
+#include <thread>
+
+namespace sundog::codegen {
+namespace {
+
+TEST(Process, KeepsBothStreamsAndTheExitCode) {
+  const auto result = run_process({"sh", "-c", "echo out; echo err >&2; exit 3"}, {});
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->end, ProcessResult::End::kExited);
+  EXPECT_EQ(result->code, 3);
+  EXPECT_EQ(result->out, "out\n");
+  EXPECT_EQ(result->err, "err\n");
+  EXPECT_FALSE(result->succeeded());
+}
+
+TEST(Process, SaysThatAToolIsMissing) {
+  const auto result = run_process({"sundog-no-such-program"}, {});
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code, ErrorCode::kToolMissing);
+  EXPECT_NE(result.error().message.find("sundog-no-such-program"), std::string::npos);
+}
+
+TEST(Process, IsKilledAsAGroupWhenItsTimeIsUp) {
+  // The grandchild holds the pipe open: without the group it would keep us waiting.
+  ProcessLimits limits;
+  limits.seconds = 0.3;
+  const auto start = std::chrono::steady_clock::now();
+  const auto result = run_process({"sh", "-c", "sleep 30 & echo $!; sleep 30"}, limits);
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->end, ProcessResult::End::kTimedOut);
+  EXPECT_LT(seconds, 5);
+  EXPECT_NE(describe_end(*result, limits).find("0.3 s"), std::string::npos);
+  // It may linger as a zombie until its new parent reaps it.
+  const std::string file = "/proc/" + std::to_string(std::stoi(result->out)) + "/stat";
+  char state = '?';
+  for (int i = 0; i < 300 && state != 'Z' && state != '-'; ++i) {
+    std::ifstream stat(file);
+    std::string pid, name;
+    state = '-';
+    stat >> pid >> name >> state;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_TRUE(state == 'Z' || state == '-') << "the grandchild lives on in state " << state;
+}
+
+TEST(Process, IsStoppedOnRequest) {
+  std::atomic<bool> stop = false;
+  ProcessLimits limits;
+  limits.stop = &stop;
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    stop = true;
+  });
+  const auto result = run_process({"sleep", "30"}, limits);
+  later.join();
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->end, ProcessResult::End::kStopped);
+}
+
+TEST(Process, DropsOutputBeyondItsLimitWithoutBlockingTheChild) {
+  ProcessLimits limits;
+  limits.output_bytes = 1000;
+  const auto result = run_process({"sh", "-c", "head -c 300000 /dev/zero; echo done >&2"}, limits);
+  ASSERT_TRUE(result.ok());
+  EXPECT_TRUE(result->truncated);
+  EXPECT_EQ(result->out.size(), 1000u);
+  EXPECT_EQ(result->err, "done\n");
+}
+
+TEST(Child, GivesBackAnyBytes) {
+  std::string bytes(200000, '\0');
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 31);
+  const auto result = run_in_child("the test", [&] { return bytes; }, {});
+  ASSERT_TRUE(result.ok()) << to_string(result.error());
+  EXPECT_EQ(*result, bytes);
+}
+
+TEST(Child, ReportsCrashesAndEarlyExits) {
+  const auto crash = run_in_child(
+      "the kernel", [&]() -> std::string { raise(SIGSEGV); return {}; }, {});
+  ASSERT_FALSE(crash.ok());
+  EXPECT_EQ(crash.error().code, ErrorCode::kFailed);
+  EXPECT_EQ(crash.error().message.rfind("the kernel", 0), 0u);
+
+  const auto early = run_in_child("the kernel", []() -> std::string { _exit(0); }, {});
+  EXPECT_FALSE(early.ok()) << "an empty answer is no answer";
+
+  const auto thrown =
+      run_in_child("the kernel", []() -> std::string { throw std::runtime_error("why"); }, {});
+  ASSERT_FALSE(thrown.ok());
+  EXPECT_NE(thrown.error().message.find("why"), std::string::npos);
+}
+
+TEST(Child, HasAWatchdog) {
+  ProcessLimits limits;
+  limits.seconds = 0.2;
+  const auto result = run_in_child(
+      "the kernel",
+      [] {
+        while (true) usleep(1000);
+        return std::string();
+      },
+      limits);
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code, ErrorCode::kLimit);
+}
+
+}  // namespace
+}  // namespace sundog::codegen
