@@ -4,9 +4,9 @@
 
 #include "core/mugraph.h"
 
-// The specification of a well-formed program.  Each rule is a function that returns the first breach
-// as an Error naming the tensor, term or axis; check() runs them in the order in which later rules
-// rely on earlier ones.
+// The specification of a well-formed program.  Each rule is a function that returns the first
+// breach as an Error naming the tensor, term or axis; check() runs them in the order in which later
+// rules rely on earlier ones.
 
 namespace sundog {
 namespace {

@@ -6,16 +6,16 @@
 
 #include "core/check.h"
 
-// The small floating types are described by three numbers, from which rounding, encoding and decoding
-// follow.  Layouts: IEEE 754 binary16, bfloat16, and the two 8-bit types of the OCP "OFP8"
+// The small floating types are described by three numbers, from which rounding, encoding and
+// decoding follow.  Layouts: IEEE 754 binary16, bfloat16, and the two 8-bit types of the OCP "OFP8"
 // specification (E4M3 without infinities, E5M2 with).
 
 namespace sundog {
 namespace {
 
 struct Format {
-  int significand;    // bits with the hidden one
-  int min_exponent;   // of the smallest normal value
+  int significand;   // bits with the hidden one
+  int min_exponent;  // of the smallest normal value
   int exponent_bits;
   double max;
   bool has_infinity;
@@ -72,8 +72,7 @@ uint64_t encode_float(const Format& format, double x) {
   if (x == 0) return sign;
   const double magnitude = std::fabs(x);
   const int exponent = std::max(std::ilogb(magnitude), format.min_exponent);
-  const auto significand =
-      static_cast<uint64_t>(std::ldexp(magnitude, mantissa_bits - exponent));
+  const auto significand = static_cast<uint64_t>(std::ldexp(magnitude, mantissa_bits - exponent));
   const bool normal = significand >> mantissa_bits != 0;
   const uint64_t field =
       normal ? static_cast<uint64_t>(exponent - format.min_exponent + 1) : uint64_t{0};
@@ -87,9 +86,9 @@ double decode_float(const Format& format, uint64_t bits) {
   const uint64_t field = bits >> mantissa_bits & all_ones;
   const bool negative = (bits >> (mantissa_bits + format.exponent_bits) & 1) != 0;
   double magnitude = 0;
-  const bool is_nan = field == all_ones && (format.has_infinity
-                                                ? mantissa != 0
-                                                : mantissa + 1 == uint64_t{1} << mantissa_bits);
+  const bool is_nan =
+      field == all_ones &&
+      (format.has_infinity ? mantissa != 0 : mantissa + 1 == uint64_t{1} << mantissa_bits);
   if (is_nan) {
     magnitude = std::numeric_limits<double>::quiet_NaN();
   } else if (field == all_ones && format.has_infinity) {

@@ -80,8 +80,7 @@ void Number::normalize() {
     if (integer != 0) return set(integer, 1, 0);
   }
   const int tens = std::min(twos, fives);
-  const Wide decimal =
-      scale(scale(n, 2, twos - tens, kMaxDecimal), 5, fives - tens, kMaxDecimal);
+  const Wide decimal = scale(scale(n, 2, twos - tens, kMaxDecimal), 5, fives - tens, kMaxDecimal);
   if (d == 1 && decimal != 0) return set(decimal, 1, tens);
   const Wide top = scale(scale(n, 2, twos, kMaxInt), 5, fives, kMaxInt);
   const Wide bottom = scale(scale(d, 2, -twos, kMaxInt), 5, -fives, kMaxInt);

@@ -39,9 +39,11 @@ class Hasher {
   }
   void add(const Op& op) {
     add(uint64_t{op.index()});
-    std::visit([this](const auto& o) { std::apply([this](const auto&... a) { (add(a), ...); },
-                                                  o.attributes()); },
-               op);
+    std::visit(
+        [this](const auto& o) {
+          std::apply([this](const auto&... a) { (add(a), ...); }, o.attributes());
+        },
+        op);
   }
   uint64_t value() const { return state_; }
 
