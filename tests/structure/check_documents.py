@@ -9,7 +9,10 @@ import re
 
 import tree
 
-SPAN = re.compile(r"^```[^\n]*\n(.*?)^```|`([^`\n]+)`", re.DOTALL | re.MULTILINE)
+SPAN = re.compile(
+    r"^```[^\n]*\n(?P<fence>.*?)^```|(?<=\n\n)(?P<indented>(?:    [^\n]*\n|\n(?=    ))+)|`(?P<span>[^`\n]+)`",
+    re.DOTALL | re.MULTILINE,
+)
 LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)]*)?\)")
 REPOSITORY_FILE = re.compile(
     r"(?<![\w./<$-])((?:core|search|verify|codegen|cli|python|benchmarks|tests|third_party|docs|cmake)"
@@ -60,14 +63,15 @@ def check(root):
         if path.relative_to(root).parts[0] in ("build", ".git", ".cache"):
             continue
         text = tree.read(path)
-        for match in LINK.finditer(text):
+        prose = SPAN.sub(lambda m: re.sub(r"[^\n]", " ", m.group(0)), text)
+        for match in LINK.finditer(prose):
             target = match.group(1)
             if not re.match(r"[a-z]+:", target) and not (path.parent / target).exists():
                 line = text.count("\n", 0, match.start()) + 1
                 complaints.append(f"{tree.place(root, path, line)}: the link to {target} leads nowhere")
         for match in SPAN.finditer(text):
             line = text.count("\n", 0, match.start()) + 1
-            for problem in complaints_about(root, match.group(1) or match.group(2)):
+            for problem in complaints_about(root, match.group(match.lastgroup)):
                 complaints.append(f"{tree.place(root, path, line)}: {problem}")
     return complaints
 
@@ -78,11 +82,12 @@ GOOD = {
     "core/op.h": "",
     "CMakePresets.json": '{"configurePresets": [{"name": "release"}]}',
     "README.md": "Read [it](core/op.h#top) and [more](https://x.org/gone).\n```\n./dev test\n"
-    "build/release/sundog optimize FILE\ncmake --preset release\n```\nSee `core/op.h`, not `core/*.cpp`.\n",
+    "build/release/sundog optimize FILE\ncmake --preset release\n```\nSee `core/op.h`, `a[i](b)`, not `core/*.cpp`.\n",
 }
 BAD = {
     "link": ({"docs/a.md": "[x](gone.md)\n"}, "docs/a.md:1: the link to gone.md"),
     "dev command": ({"docs/a.md": "a\n`./dev fly`\n"}, "docs/a.md:2: ./dev has no command fly"),
+    "indented": ({"docs/a.md": "a:\n\n    ./dev test\n\n    ./dev fly [x](y)\n"}, "no command fly"),
     "tool command": ({"docs/a.md": "```sh\nbuild/release/sundog fly FILE\n```\n"}, "sundog has no command fly"),
     "preset": ({"docs/a.md": "`cmake --preset fast`\n"}, "no preset fast"),
     "file": ({"docs/a.md": "`search/gone.cpp`\n"}, "there is no search/gone.cpp"),

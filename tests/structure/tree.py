@@ -14,6 +14,8 @@ import sys
 import tempfile
 
 LIBRARIES = ("core", "search", "verify", "codegen")
+# Text that the library carries and compiles at run time, flat in one folder, into a program of its own.
+EMULATOR = "codegen/emulator/"
 SOURCE_FOLDERS = LIBRARIES + ("cli", "python", "benchmarks", "tests")
 
 
