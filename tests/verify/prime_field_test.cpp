@@ -1,0 +1,54 @@
+#include "verify/prime_field.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace sundog::verify {
+namespace {
+
+TEST(PrimeField, ArithmeticAgreesWithWideIntegers) {
+  const uint64_t p = draw_primes(3).p;
+  const PrimeField f(p);
+  for (uint64_t i = 0; i < 2000; ++i) {
+    const uint64_t a = prf(1, i) % p, b = prf(2, i) % p;
+    const uint64_t x = f.from_int(static_cast<int64_t>(a)), y = f.from_int(static_cast<int64_t>(b));
+    EXPECT_EQ(f.to_int(x), a);
+    EXPECT_EQ(f.to_int(f.mul(x, y)), static_cast<uint64_t>(static_cast<__uint128_t>(a) * b % p));
+    EXPECT_EQ(f.to_int(f.add(x, y)), (a + b) % p);
+    EXPECT_EQ(f.add(f.sub(x, y), y), x);
+    EXPECT_EQ(f.add(x, f.neg(x)), 0u);
+    if (x != 0) {
+      EXPECT_EQ(f.mul(x, f.inverse(x)), f.one());
+    }
+  }
+  EXPECT_EQ(f.add(f.from_int(-5), f.from_int(5)), 0u);
+}
+
+TEST(PrimeField, TellsPrimes) {
+  std::set<uint64_t> primes;
+  for (uint64_t n = 2; n < 2000; ++n) {
+    bool prime = true;
+    for (uint64_t d = 2; d * d <= n; ++d) prime &= n % d != 0;
+    EXPECT_EQ(is_prime(n), prime) << n;
+  }
+  EXPECT_TRUE(is_prime((uint64_t{1} << 61) - 1));
+  EXPECT_FALSE(is_prime(3215031751));           // a strong pseudoprime to the bases 2, 3, 5, 7
+  EXPECT_FALSE(is_prime(3825123056546413051));  // and this one to all up to 31
+}
+
+TEST(PrimeField, DrawsTowersOfDifferentPrimes) {
+  std::set<uint64_t> seen;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const PrimeTower t = draw_primes(seed);
+    EXPECT_TRUE(is_prime(t.p));
+    EXPECT_TRUE(is_prime(t.q));
+    EXPECT_EQ((t.p - 1) % t.q, 0u);
+    EXPECT_EQ(t.p >> 60, 1u);
+    EXPECT_TRUE(seen.insert(t.p).second);
+    EXPECT_EQ(draw_primes(seed).p, t.p);
+  }
+}
+
+}  // namespace
+}  // namespace sundog::verify

@@ -1,0 +1,639 @@
+// Sums and products of formal exponentials over a prime field.
+//
+// A program with exp cannot be tested by putting residues for its values: exp has no meaning there,
+// and what is random about a value must not depend on which side of an equation it stands.  So
+// exponentials stay formal: the group ring of the exponents' additive group, in which
+// exp(x + y) = exp(x) exp(y) holds by construction and distinct exponentials are linearly
+// independent, as they are over the rational functions.  Division leaves the ring; bringing
+// everything to one common denominator doubles a sum of sigmoids with each summand.  So
+// denominators are interned after a normalisation that all multiples by a unit c X^e share (plain
+// and safe softmax have the same one), and are multiplied out only to decide whether a difference
+// is zero.  What was tried before: one fraction a value (2^n terms for n sigmoids), and reciprocals
+// as opaque atoms (d * (1/d) = 1 is lost).
+#include "verify/group_ring.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/check.h"
+
+namespace sundog::verify {
+namespace {
+
+using Value = GroupRing::Value;
+
+bool is_rational(const Value& a) { return a.denominator != 0; }
+
+// Sets the rational constant of `result` if it is representable.
+void set_rational(Value* result, __int128_t numerator, __int128_t denominator) {
+  const auto magnitude = [](__int128_t x) { return x < 0 ? -x : x; };
+  __int128_t a = magnitude(numerator), b = denominator;
+  while (b != 0) {
+    const __int128_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  if (a == 0) return;
+  numerator /= a;
+  denominator /= a;
+  constexpr __int128_t kLimit = static_cast<__int128_t>(1) << 62;
+  if (magnitude(numerator) > kLimit || denominator > kLimit) return;
+  result->numerator = static_cast<int64_t>(numerator);
+  result->denominator = static_cast<int64_t>(denominator);
+}
+
+// Bounds within which the products of set_rational cannot overflow.
+bool is_small(const Value& a) {
+  constexpr int64_t kLimit = int64_t{1} << 62;
+  return is_rational(a) && a.numerator <= kLimit && a.numerator >= -kLimit;
+}
+
+}  // namespace
+
+GroupRing::GroupRing(uint64_t seed, Rounding rounding, Limits limits)
+    : seed_(seed), rounding_(rounding), limits_(limits), field_(3), companion_(3) {
+  const PrimeTower primes = draw_primes(seed);
+  field_ = PrimeField(primes.p);
+  companion_ = PrimeField(primes.q);
+  uint64_t base = 1;
+  for (uint64_t key = 0; base == 1 || base == field_.one(); ++key) {
+    base = field_.power(field_.from_word(prf(seed, key, 0x67)), (primes.p - 1) / primes.q);
+    if (base == 0) base = 1;
+  }
+  for (int window = 0; window < 7; ++window) {  // 56 bits hold every exponent below q
+    auto& row = powers_.emplace_back();
+    row[0] = field_.one();
+    for (size_t j = 1; j < row.size(); ++j) row[j] = field_.mul(row[j - 1], base);
+    base = field_.mul(row.back(), base);
+  }
+  exponents_.push_back({0, field_.one(), integer(0), false});
+  exponent_of_residue_.emplace(0, 0);
+  products_.emplace_back();
+  product_weights_.push_back({field_.one(), companion_.one()});
+  product_ids_.emplace(Product{}, 0);
+}
+
+// ---- values
+// ----------------------------------------------------------------------------------------
+
+std::span<const GroupRing::Term> GroupRing::terms(const Value& a, Term* single) const {
+  if (a.sum != kPlain) return sums_[a.sum];
+  if (a.c.p == 0) return {};
+  *single = {0, 0, a.c};
+  return {single, 1};
+}
+
+size_t GroupRing::size_of(const Value& a) const {
+  return a.sum == kPlain ? (a.c.p != 0) : sums_[a.sum].size();
+}
+
+Value GroupRing::plain(Residue c, const Growth& growth) const {
+  Value v;
+  v.c = c;
+  v.growth = growth;
+  return v;
+}
+
+// `terms` are sorted by key, distinct, with nonzero coefficients.
+Value GroupRing::make(std::vector<Term> terms, const Growth& growth) {
+  if (terms.empty()) {
+    Value zero = plain({0, 0}, growth);
+    zero.denominator = 1;
+    return zero;
+  }
+  if (terms.size() == 1 && terms[0].key() == 0) return plain(terms[0].c, growth);
+  term_count_ += terms.size();
+  if (terms.size() > limits_.terms_of_value || term_count_ > limits_.terms) {
+    fail("a value has too many terms");
+  }
+  Value v = plain({0, 0}, growth);
+  v.sum = static_cast<uint32_t>(sums_.size());
+  sums_.push_back(std::move(terms));
+  return v;
+}
+
+Value GroupRing::undefined(const char* reason) {
+  if (undefined_reason_.empty()) undefined_reason_ = reason;
+  Value v;
+  v.kind = Kind::kUndefined;
+  return v;
+}
+
+void GroupRing::fail(std::string reason) {
+  if (!failure_) failure_ = std::move(reason);
+}
+
+void GroupRing::redraw(std::string reason) {
+  if (!failure_) redraw_ = true;
+  fail(std::move(reason));
+}
+
+std::optional<std::string> GroupRing::failure() const { return failure_; }
+
+Value GroupRing::integer(int64_t value) {
+  Value v = plain({field_.from_int(value), companion_.from_int(value)}, {});
+  v.growth.bits = value == 0 ? 0 : static_cast<float>(std::log2(std::fabs(double(value)))) + 1e-5f;
+  v.numerator = value;
+  v.denominator = 1;
+  return v;
+}
+
+Value GroupRing::constant(const Number& number) {
+  if (number.is_infinite()) {
+    Value v;
+    v.kind = number.is_negative() ? Kind::kMinusInfinity : Kind::kPlusInfinity;
+    return v;
+  }
+  const Value numerator = integer(number.numerator()), denominator = integer(number.denominator());
+  if (number.numerator() == 0) return numerator;
+  Value v = mul(numerator, reciprocal(denominator));
+  Value ten = integer(10);
+  const int exponent = number.exponent();
+  const auto magnitude = static_cast<uint64_t>(std::abs(exponent));
+  const Residue power = {field_.power(ten.c.p, magnitude), companion_.power(ten.c.q, magnitude)};
+  const float bits = 3.3220f * static_cast<float>(magnitude);
+  Value scale = plain(power, {0, 0, bits, 0});
+  int64_t exact = 1;
+  for (uint64_t i = 0; i < magnitude && exact != 0; ++i) exact = magnitude > 18 ? 0 : exact * 10;
+  if (exact != 0) {
+    scale.numerator = exact;
+    scale.denominator = 1;
+  }
+  return mul(v, exponent < 0 ? reciprocal(scale) : scale);
+}
+
+// ---- sums
+// ------------------------------------------------------------------------------------------
+
+Value GroupRing::neg(const Value& a) {
+  Value v = a;
+  if (a.kind == Kind::kMinusInfinity) v.kind = Kind::kPlusInfinity;
+  if (a.kind == Kind::kPlusInfinity) v.kind = Kind::kMinusInfinity;
+  if (a.kind != Kind::kFinite) return v;
+  v.numerator = -a.numerator;
+  v.c = {field_.neg(a.c.p), companion_.neg(a.c.q)};
+  if (a.sum == kPlain) return v;
+  std::vector<Term> negated = sums_[a.sum];
+  for (Term& t : negated) t.c = {field_.neg(t.c.p), companion_.neg(t.c.q)};
+  return make(std::move(negated), a.growth);
+}
+
+Value GroupRing::add(const Value& a, const Value& b) {
+  if (a.kind != Kind::kFinite || b.kind != Kind::kFinite) {
+    if (a.kind == Kind::kUndefined || b.kind == Kind::kUndefined) {
+      return undefined("it is computed from an undefined value");
+    }
+    if (a.kind == Kind::kFinite) return b;
+    if (b.kind == Kind::kFinite || a.kind == b.kind) return a;
+    return undefined("infinity minus infinity");
+  }
+  if (is_rational(a) && a.numerator == 0) return b;
+  if (is_rational(b) && b.numerator == 0) return a;
+  if (a.sum == kPlain && b.sum == kPlain) {
+    Value v = plain({field_.add(a.c.p, b.c.p), companion_.add(a.c.q, b.c.q)},
+                    growth_of_sum(a.growth, b.growth));
+    if (is_small(a) && is_small(b) && a.denominator < 1 << 30 && b.denominator < 1 << 30) {
+      set_rational(&v,
+                   static_cast<__int128_t>(a.numerator) * b.denominator +
+                       static_cast<__int128_t>(b.numerator) * a.denominator,
+                   static_cast<__int128_t>(a.denominator) * b.denominator);
+    }
+    return v;
+  }
+  Term single_a, single_b;
+  const auto left = terms(a, &single_a), right = terms(b, &single_b);
+  std::vector<Term> out;
+  out.reserve(left.size() + right.size());
+  bool merged = false;
+  size_t i = 0, j = 0;
+  while (i < left.size() || j < right.size()) {
+    if (j == right.size() || (i < left.size() && left[i].key() < right[j].key())) {
+      out.push_back(left[i++]);
+    } else if (i == left.size() || right[j].key() < left[i].key()) {
+      out.push_back(right[j++]);
+    } else {
+      merged = true;
+      Term t = left[i++];
+      t.c = {field_.add(t.c.p, right[j].c.p), companion_.add(t.c.q, right[j].c.q)};
+      ++j;
+      if (t.c.p != 0) out.push_back(t);
+    }
+  }
+  return make(std::move(out),
+              merged ? growth_of_sum(a.growth, b.growth) : growth_of_both(a.growth, b.growth));
+}
+
+// ---- products
+// --------------------------------------------------------------------------------------
+
+// Gathers products of terms and merges equal ones.
+class GroupRing::Collector {
+ public:
+  explicit Collector(GroupRing& ring) : ring_(ring) {}
+
+  void add(const Term& a, const Term& b) {
+    const Residue c = {ring_.field_.mul(a.c.p, b.c.p), ring_.companion_.mul(a.c.q, b.c.q)};
+    const uint32_t e = ring_.exponent_product(a.exponent, b.exponent);
+    if (a.product == 0 || b.product == 0) {
+      terms_.push_back({e, a.product | b.product, c});
+      return;
+    }
+    const ProductOfTwo& m = ring_.product_of(a.product, b.product);
+    if (!m.has_factor) {
+      terms_.push_back({e, m.product, c});
+      return;
+    }
+    factor_ = growth_of_both(factor_, m.factor.growth);
+    Term single;
+    const Term rest{e, m.product, c};
+    for (const Term& t : ring_.terms(m.factor, &single)) add(rest, t);
+  }
+
+  Value finish(const Growth& growth) {
+    std::sort(terms_.begin(), terms_.end(),
+              [](const Term& x, const Term& y) { return x.key() < y.key(); });
+    size_t kept = 0;
+    int widest = 1;
+    for (size_t i = 0; i < terms_.size();) {
+      Term t = terms_[i];
+      size_t j = i + 1;
+      for (; j < terms_.size() && terms_[j].key() == t.key(); ++j) {
+        t.c = {ring_.field_.add(t.c.p, terms_[j].c.p), ring_.companion_.add(t.c.q, terms_[j].c.q)};
+      }
+      widest = std::max(widest, static_cast<int>(j - i));
+      i = j;
+      if (t.c.p != 0) terms_[kept++] = t;
+    }
+    terms_.resize(kept);
+    const Growth whole = growth_of_product(growth, factor_);
+    return ring_.make(std::move(terms_), widest == 1 ? whole : growth_of_many(whole, widest));
+  }
+
+ private:
+  GroupRing& ring_;
+  std::vector<Term> terms_;
+  Growth factor_;  // of what the squares of roots left
+};
+
+Value GroupRing::infinite_product(const Value& a, const Value& b) {
+  if (a.kind == Kind::kUndefined || b.kind == Kind::kUndefined) {
+    return undefined("it is computed from an undefined value");
+  }
+  const auto sign = [](const Value& x) {
+    if (x.kind == Kind::kPlusInfinity) return 1;
+    if (x.kind == Kind::kMinusInfinity) return -1;
+    return x.numerator > 0 ? 1 : x.numerator < 0 ? -1 : 0;  // 0 also for no rational constant
+  };
+  const int s = sign(a) * sign(b);
+  if (s == 0) return undefined("infinity times a value that may be zero or of either sign");
+  Value v;
+  v.kind = s > 0 ? Kind::kPlusInfinity : Kind::kMinusInfinity;
+  return v;
+}
+
+Value GroupRing::mul(const Value& a, const Value& b) {
+  if (a.kind != Kind::kFinite || b.kind != Kind::kFinite) return infinite_product(a, b);
+  if (is_rational(a) && a.numerator == 0) return a;
+  if (is_rational(b) && b.numerator == 0) return b;
+  if (is_rational(a) && a.numerator == 1 && a.denominator == 1) return b;
+  if (is_rational(b) && b.numerator == 1 && b.denominator == 1) return a;
+  const Growth growth = growth_of_product(a.growth, b.growth);
+  if (a.sum == kPlain && b.sum == kPlain) {
+    Value v = plain({field_.mul(a.c.p, b.c.p), companion_.mul(a.c.q, b.c.q)}, growth);
+    if (is_small(a) && is_small(b)) {
+      set_rational(&v, static_cast<__int128_t>(a.numerator) * b.numerator,
+                   static_cast<__int128_t>(a.denominator) * b.denominator);
+    }
+    return v;
+  }
+  if (a.sum == kPlain || b.sum == kPlain) {
+    const Residue c = a.sum == kPlain ? a.c : b.c;
+    if (c.p == 0) return plain(c, growth);
+    std::vector<Term> scaled = sums_[a.sum == kPlain ? b.sum : a.sum];
+    for (Term& t : scaled) t.c = {field_.mul(t.c.p, c.p), companion_.mul(t.c.q, c.q)};
+    return make(std::move(scaled), growth);
+  }
+  const auto left = terms(a, nullptr), right = terms(b, nullptr);
+  if (failure_ || left.size() * right.size() > 4 * size_t{limits_.terms_of_value}) {
+    fail("a product of sums has too many terms");
+    return plain({0, 0}, growth);
+  }
+  Collector collector(*this);
+  for (const Term& s : left) {
+    for (const Term& t : right) collector.add(s, t);
+  }
+  return collector.finish(growth);
+}
+
+// ---- quotients
+// -------------------------------------------------------------------------------------
+
+Value GroupRing::div(const Value& a, const Value& b) {
+  const bool infinite = b.kind == Kind::kMinusInfinity || b.kind == Kind::kPlusInfinity;
+  if (infinite && a.kind == Kind::kFinite) return integer(0);
+  if (infinite) return undefined("infinity divided by infinity");
+  return mul(a, reciprocal(b));
+}
+
+Value GroupRing::reciprocal(const Value& a) {
+  if (a.kind != Kind::kFinite) return undefined("it is computed from an undefined value");
+  if (a.sum == kPlain) {
+    if (a.c.p == 0 && a.c.q == 0) return undefined("division by zero");
+    if (a.c.p == 0 || a.c.q == 0) {
+      redraw("a denominator is zero at this random point");
+      return integer(1);
+    }
+    Value v =
+        plain({field_.inverse(a.c.p), companion_.inverse(a.c.q)}, growth_of_inverse(a.growth));
+    if (is_small(a) && a.numerator > 0) set_rational(&v, a.denominator, a.numerator);
+    if (is_small(a) && a.numerator < 0) set_rational(&v, -a.denominator, -a.numerator);
+    return v;
+  }
+  const Cleared cleared = clear(a);
+  if (!cleared.complete) {
+    fail("a denominator has too many terms");
+    return integer(1);
+  }
+  if (size_of(cleared.numerator) == 0) return undefined("division by zero");
+  Value v = reciprocal_of_sum(cleared.numerator);
+  for (const Power& p : cleared.denominators) {
+    for (uint32_t i = 0; i < p.power; ++i) v = mul(v, generators_[p.generator].argument);
+  }
+  return v;
+}
+
+Value GroupRing::reciprocal_of_term(const Term& term, const Growth& growth) {
+  if (term.c.q == 0) {
+    redraw("a denominator is zero at this random point");
+    return integer(1);
+  }
+  Value v = make({{exponent_inverse(term.exponent),
+                   0,
+                   {field_.inverse(term.c.p), companion_.inverse(term.c.q)}}},
+                 growth_of_inverse(growth));
+  const Product product = products_[term.product];
+  for (const Power& p : product) {
+    const Generator generator = generators_[p.generator];
+    if (generator.kind == GeneratorKind::kRoot) {  // 1/S = S/v
+      const Value root = product_value(product_id({{p.generator, 1}}));
+      v = mul(mul(v, root), reciprocal(generator.argument));
+    } else {
+      SUNDOG_CHECK(generator.kind == GeneratorKind::kLog);
+      const uint32_t one = product_id({{p.generator, 1}});
+      const uint32_t inverse = add_generator(
+          GeneratorKind::kReciprocal, product_value(one),
+          {field_.inverse(generator.weight.p), companion_.inverse(generator.weight.q)});
+      v = mul(v, product_value(product_id({{inverse, p.power}})));
+    }
+  }
+  return v;
+}
+
+// Splits off the roots and logarithms that all terms share.
+Value GroupRing::common_factor(const Value& sum, Term* factor) {
+  const auto all = terms(sum, nullptr);
+  Product shared = products_[all[0].product];
+  for (const Term& t : all) {
+    Product both;
+    for (const Power& p : products_[t.product]) {
+      for (const Power& s : shared) {
+        if (s.generator == p.generator) both.push_back({s.generator, std::min(s.power, p.power)});
+      }
+    }
+    shared = std::move(both);
+    if (shared.empty()) return sum;
+  }
+  *factor = {0, product_id(shared), {field_.one(), companion_.one()}};
+  std::vector<Term> rest(all.begin(), all.end());
+  for (Term& t : rest) {
+    Product left;
+    for (Power p : products_[t.product]) {
+      for (const Power& s : shared) {
+        if (s.generator == p.generator) p.power -= s.power;
+      }
+      if (p.power > 0) left.push_back(p);
+    }
+    t.product = product_id(left);
+  }
+  std::sort(rest.begin(), rest.end(),
+            [](const Term& x, const Term& y) { return x.key() < y.key(); });
+  return make(std::move(rest), sum.growth);
+}
+
+Value GroupRing::reciprocal_of_sum(const Value& numerator) {
+  Term single;
+  const auto all = terms(numerator, &single);
+  if (all.size() == 1) return reciprocal_of_term(all[0], numerator.growth);
+  Term factor;
+  const Value rest = common_factor(numerator, &factor);
+  if (factor.product != 0) {
+    return mul(reciprocal_of_term(factor, {}), reciprocal_of_sum(rest));
+  }
+  Value rational;
+  if (rationalise(numerator, &rational)) return rational;
+  Term unit;
+  const Value normal = normalised(numerator, &unit.c, &unit.exponent);
+  if (failure_) return integer(1);
+  std::vector<uint64_t> key;
+  for (const Term& t : terms(normal, nullptr)) {
+    key.insert(key.end(), {t.exponent, t.product, t.c.p});
+  }
+  auto known = reciprocals_.find(key);
+  if (known == reciprocals_.end()) {
+    const Residue at = image(normal);
+    if (at.p == 0 || at.q == 0) {
+      redraw("a denominator is zero at this random point");
+      return integer(1);
+    }
+    const uint32_t generator = add_generator(GeneratorKind::kReciprocal, normal,
+                                             {field_.inverse(at.p), companion_.inverse(at.q)});
+    known = reciprocals_.emplace(std::move(key), generator).first;
+  }
+  return mul(reciprocal_of_term(unit, numerator.growth),
+             product_value(product_id({{known->second, 1}})));
+}
+
+// 1/(A + B S) = (A - B S)/(A^2 - B^2 v) without exponentials: numbers with roots keep a canonical
+// form.
+bool GroupRing::rationalise(const Value& a, Value* result) {
+  constexpr int kMaxRoots = 3;
+  Product roots;
+  const auto all = terms(a, nullptr);
+  for (const Term& t : all) {
+    if (t.exponent != 0) return false;
+    for (const Power& p : products_[t.product]) {
+      const Generator& g = generators_[p.generator];
+      if (g.kind != GeneratorKind::kRoot || g.argument.sum != kPlain) return false;
+      if (std::find(roots.begin(), roots.end(), p) == roots.end()) roots.push_back(p);
+    }
+  }
+  if (roots.empty() || roots.size() > kMaxRoots) return false;
+  std::vector<Term> conjugate(all.begin(), all.end());
+  for (Term& t : conjugate) {
+    const Product& product = products_[t.product];
+    if (std::find(product.begin(), product.end(), roots[0]) != product.end()) {
+      t.c = {field_.neg(t.c.p), companion_.neg(t.c.q)};
+    }
+  }
+  const Value other = make(std::move(conjugate), a.growth);
+  const Value norm = mul(a, other);
+  if (size_of(norm) == 0) return false;  // v is the square of something here
+  *result = mul(other, reciprocal(norm));
+  return true;
+}
+
+// Among all terms the one to divide by is chosen by a hash of what the sum becomes: multiples of
+// the sum by c X^e become the same.
+Value GroupRing::normalised(const Value& sum, Residue* unit, uint32_t* exponent) {
+  constexpr size_t kMaxTerms = 1024;  // the choice takes quadratic time
+  const auto all = terms(sum, nullptr);
+  if (all.size() > kMaxTerms) {
+    fail("a denominator has too many terms");
+    return sum;
+  }
+  uint64_t best = ~uint64_t{0};
+  size_t chosen = 0;
+  uint64_t chosen_inverse = 0;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const uint64_t inverse = field_.inverse(all[i].c.p);
+    uint64_t hash = 0;
+    for (const Term& t : all) {
+      const uint64_t shift =
+          field_.sub(exponents_[t.exponent].residue, exponents_[all[i].exponent].residue);
+      hash += prf(shift, field_.mul(t.c.p, inverse), t.product);
+    }
+    if (hash > best) continue;
+    best = hash;
+    chosen = i;
+    chosen_inverse = inverse;
+  }
+  *unit = all[chosen].c;
+  *exponent = all[chosen].exponent;
+  if (unit->q == 0) {
+    redraw("a denominator is zero at this random point");
+    return sum;
+  }
+  const Residue scale = {chosen_inverse, companion_.inverse(unit->q)};
+  const Growth growth = growth_of_product(sum.growth, growth_of_inverse(sum.growth));
+  const uint32_t shift = exponent_inverse(*exponent);
+  Collector collector(*this);
+  for (const Term& t : all) collector.add(t, {shift, 0, scale});
+  return collector.finish(growth);
+}
+
+// ---- zero and equality
+// -----------------------------------------------------------------------------
+
+// Multiplies by interned denominators until none is left, first those that every term has.
+GroupRing::Cleared GroupRing::clear(const Value& a) {
+  Cleared result{a, {}, true};
+  while (!failure_) {
+    Term single;
+    const auto all = terms(result.numerator, &single);
+    if (all.size() > limits_.expansion) {
+      result.complete = false;
+      return result;
+    }
+    struct Use {
+      uint32_t highest = 0;
+      size_t full = 0;  // terms with the highest power
+    };
+    std::map<uint32_t, Use> uses;
+    for (const Term& t : all) {
+      for (const Power& p : products_[t.product]) {
+        if (generators_[p.generator].kind != GeneratorKind::kReciprocal) continue;
+        Use& use = uses[p.generator];
+        if (p.power > use.highest) use = {p.power, 0};
+        use.full += p.power == use.highest;
+      }
+    }
+    if (uses.empty()) return result;
+    const auto chosen = std::max_element(
+        uses.begin(), uses.end(),
+        [](const auto& x, const auto& y) { return x.second.full < y.second.full; });
+    const auto [generator, use] = *chosen;
+    std::map<uint32_t, std::vector<Term>> by_power;  // by the power that is missing
+    for (Term t : all) {
+      Product rest;
+      uint32_t power = 0;
+      for (const Power& p : products_[t.product]) {
+        if (p.generator == generator) {
+          power = p.power;
+        } else {
+          rest.push_back(p);
+        }
+      }
+      t.product = product_id(rest);
+      by_power[use.highest - power].push_back(t);
+    }
+    Value next = integer(0);
+    const Growth growth = result.numerator.growth;
+    for (auto& [missing, part] : by_power) {
+      std::sort(part.begin(), part.end(),
+                [](const Term& x, const Term& y) { return x.key() < y.key(); });
+      Value v = make(std::move(part), growth);
+      for (uint32_t i = 0; i < missing; ++i) v = mul(v, generators_[generator].argument);
+      next = add(next, v);
+    }
+    result.numerator = next;
+    result.denominators.push_back({generator, use.highest});
+  }
+  result.complete = false;
+  return result;
+}
+
+Sameness GroupRing::is_zero(const Value& a) {
+  widest_coefficient_ = growth_of_both(widest_coefficient_, a.growth);
+  if (a.sum == kPlain) return a.c.p == 0 ? Sameness::kSame : Sameness::kDifferent;
+  bool fractions = false;
+  for (const Term& t : terms(a, nullptr)) {
+    fractions |= has_kind(t.product, GeneratorKind::kReciprocal);
+  }
+  if (!fractions) return Sameness::kDifferent;
+  // The image is a homomorphism: what has another image is another element.
+  const bool image_is_zero = image(a).p == 0;
+  if (!image_is_zero && !hides_roots(a)) return Sameness::kDifferent;
+  const std::optional<std::string> before = failure_;
+  const Cleared cleared = clear(a);
+  if (!cleared.complete) {
+    // The images still speak; what they say is no longer covered by the bound.
+    if (!redraw_) failure_ = before;
+    if (image_is_zero) image_only_ = true;
+    return Sameness::kUndecided;
+  }
+  widest_coefficient_ = growth_of_both(widest_coefficient_, cleared.numerator.growth);
+  return size_of(cleared.numerator) == 0 ? Sameness::kSame : Sameness::kDifferent;
+}
+
+Sameness GroupRing::equal(const Value& a, const Value& b) {
+  if (a.kind == Kind::kUndefined || b.kind == Kind::kUndefined) return Sameness::kUndecided;
+  if (a.kind != b.kind) return Sameness::kDifferent;
+  if (a.kind != Kind::kFinite) return Sameness::kSame;
+  if (a.sum == kPlain && b.sum == kPlain) {
+    widest_coefficient_ = growth_of_both(widest_coefficient_, growth_of_sum(a.growth, b.growth));
+    return a.c.p == b.c.p ? Sameness::kSame : Sameness::kDifferent;
+  }
+  return is_zero(sub(a, b));
+}
+
+// Two different functions pass for the same only if two different exponents share a residue, or two
+// different arguments of oracles do, or the coefficient that tells them apart vanishes, at the
+// random point or because the prime divides it.  docs/verification.md derives the sum.
+double GroupRing::error_log2() const {
+  const auto pairs = [](double n) { return n * (n + 1) / 2; };
+  // Chance of one nonzero difference of two such quotients to vanish.
+  const auto vanishes = [&](const Growth& g, double slack) {
+    const double degree = double{g.degree} + g.below + slack + 1;
+    const double bits = double{g.bits} + g.bits_below + 1;
+    return degree / static_cast<double>(field_.modulus()) +
+           std::floor(bits / 60) * std::exp2(kPrimeEntropy);
+  };
+  const double exponents = pairs(static_cast<double>(exponents_.size()));
+  const double oracles = pairs(static_cast<double>(interned_.size())) + 1;
+  const double bound = exponents * vanishes(widest_exponent_, longest_product_) +
+                       oracles * vanishes(widest_coefficient_, 0);
+  return std::min(0.0, std::log2(2 * bound));  // 2: conditioned on the draw not being discarded
+}
+
+}  // namespace sundog::verify

@@ -1,0 +1,93 @@
+// Montgomery multiplication (Montgomery 1985) and the deterministic Miller-Rabin test whose bases
+// are known to suffice for 64-bit numbers (Sorenson and Webster 2015).
+#include "verify/prime_field.h"
+
+#include "core/check.h"
+
+namespace sundog::verify {
+namespace {
+
+// The finaliser of SplitMix64 (Steele, Lea and Flood 2014): a bijection of words that passes the
+// usual statistical tests.
+uint64_t scramble(uint64_t x) {
+  x += 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+}  // namespace
+
+uint64_t prf(uint64_t seed, uint64_t key, uint64_t second) {
+  return scramble(scramble(scramble(seed) ^ key) + scramble(second ^ 0x5851f42d4c957f2du));
+}
+
+PrimeField::PrimeField(uint64_t modulus) : modulus_(modulus) {
+  SUNDOG_CHECK(modulus % 2 == 1 && modulus > 2 && modulus >> 61 == 0);
+  uint64_t inverse = modulus;  // right in the lowest 3 bits; each step doubles their number
+  for (int i = 0; i < 5; ++i) inverse *= 2 - modulus * inverse;
+  negative_inverse_ = ~inverse + 1;
+  __extension__ using Wide = unsigned __int128;
+  one_ = static_cast<uint64_t>((static_cast<Wide>(1) << 64) % modulus);
+  square_ = static_cast<uint64_t>(static_cast<Wide>(one_) * one_ % modulus);
+}
+
+uint64_t PrimeField::power(uint64_t a, uint64_t exponent) const {
+  uint64_t result = one_;
+  for (; exponent != 0; exponent >>= 1) {
+    if (exponent & 1) result = mul(result, a);
+    a = mul(a, a);
+  }
+  return result;
+}
+
+uint64_t PrimeField::from_int(int64_t value) const {
+  const bool negative = value < 0;
+  const uint64_t magnitude = negative ? ~static_cast<uint64_t>(value) + 1 : value;
+  const uint64_t residue = mul(magnitude % modulus_, square_);
+  return negative ? neg(residue) : residue;
+}
+
+bool is_prime(uint64_t n) {
+  constexpr uint64_t kBases[] = {2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37};
+  if (n < 2) return false;
+  for (const uint64_t base : kBases) {
+    if (n % base == 0) return n == base;
+  }
+  __extension__ using Wide = unsigned __int128;
+  const auto multiply = [n](uint64_t a, uint64_t b) {
+    return static_cast<uint64_t>(static_cast<Wide>(a) * b % n);
+  };
+  uint64_t odd = n - 1;
+  int twos = 0;
+  for (; odd % 2 == 0; odd /= 2) ++twos;
+  for (const uint64_t base : kBases) {
+    uint64_t x = 1;
+    uint64_t square = base;
+    for (uint64_t e = odd; e != 0; e >>= 1, square = multiply(square, square)) {
+      if (e & 1) x = multiply(x, square);
+    }
+    if (x == 1 || x == n - 1) continue;
+    bool composite = true;
+    for (int i = 1; i < twos && composite; ++i) {
+      x = multiply(x, x);
+      composite = x != n - 1;
+    }
+    if (composite) return false;
+  }
+  return true;
+}
+
+PrimeTower draw_primes(uint64_t seed) {
+  for (uint64_t trial = 0;; ++trial) {
+    // 2^54 < q < 2^55 and 64 <= k < 128: p = k q + 1 lies around 2^60 to 2^62.
+    const uint64_t q = ((uint64_t{1} << 54) + (prf(seed, trial, 1) >> 10)) | 1;
+    if (!is_prime(q)) continue;
+    for (uint64_t k = 64; k < 128; k += 2) {
+      const uint64_t p = k * q + 1;
+      if (p >> 60 == 1 && is_prime(p)) return {p, q};
+    }
+  }
+}
+
+}  // namespace sundog::verify
