@@ -1,0 +1,25 @@
+// The texts that codegen/embed.cmake puts into the library.
+#pragma once
+
+#include <string_view>
+
+namespace sundog::codegen {
+
+// codegen/primitives.cuh: pasted into every emitted file.
+extern const std::string_view kPrimitivesText;
+
+// codegen/emulator/*.h: written to the cache and compiled where the emulator is used.
+extern const std::string_view emulator_checks;
+extern const std::string_view emulator_fiber;
+extern const std::string_view emulator_hooks;
+extern const std::string_view emulator_machine;
+extern const std::string_view emulator_memory;
+extern const std::string_view emulator_operations;
+extern const std::string_view emulator_problems;
+extern const std::string_view emulator_protocol;
+extern const std::string_view emulator_runtime;
+extern const std::string_view emulator_scheduler;
+extern const std::string_view emulator_shadow;
+extern const std::string_view emulator_sundog_emulator;
+
+}  // namespace sundog::codegen

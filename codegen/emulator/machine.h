@@ -1,0 +1,115 @@
+// The state of the emulated machine: one Worker (an OS thread) runs one block at a time, all
+// threads of it as fibers.  Nothing is shared between workers but the buffers, their shadow and the
+// problems.
+#ifndef SUNDOG_EMULATOR_MACHINE_H
+#define SUNDOG_EMULATOR_MACHINE_H
+
+#include <cstdint>
+#include <vector>
+
+#include "fiber.h"
+#include "protocol.h"
+#include "shadow.h"
+#include "sundog_emulator.h"
+
+namespace sd::emulator {
+
+// The order of threads and the moment at which asynchronous copies land.
+enum class Schedule {
+  kInOrderEager,  // lowest lane and warp first; copies land when they start
+  kReverseLate,   // highest first; copies land when they are waited for
+  kRandom,        // both drawn, copy by copy
+};
+
+enum class State : uint8_t { kRunnable, kCollective, kBarrier, kDone };
+
+struct Copy {
+  unsigned char* dst;
+  const unsigned char* src;  // nullptr: zeros
+  int bytes;
+  bool landed;
+  uint64_t group;
+};
+
+struct Fiber {
+  Context context;
+  State state;
+  bool fenced;  // no store to global memory since the last fence_device
+  int thread;
+  int barrier;              // where it waits, if state is kBarrier
+  void* pc;                 // of the call in which it waits
+  uint64_t groups;          // of copies, committed
+  std::size_t copies_done;  // of copies, from the front
+  std::vector<Copy> copies;
+};
+
+// What the lanes of a warp hand to a collective; it lies on their stacks until all have come.
+struct Warp {
+  uint32_t runnable;  // lanes
+  int arrived;
+  int operation;
+  int line;
+  void* in[32];
+};
+
+struct Barrier {
+  int arrived;
+  int count;
+  int line;            // of the first arrival at sync_threads
+  uint32_t waiting;    // warps
+  uint32_t clock[32];  // what barrier_arrive has released
+};
+
+class Problems;
+class Memory;
+
+struct Worker {
+  // The block.
+  const Kernel* kernel = nullptr;
+  void* const* arguments = nullptr;
+  Index grid{}, block{}, index{};
+  uint64_t block_number = 0;
+  int threads = 0, warps = 0, live = 0;
+  std::vector<Fiber> fibers;
+  Warp warp[32];
+  Barrier barriers[16];
+  int lines[32];  // of the barrier that the lanes of a warp are arriving at; 0: none
+  Stacks stacks;
+  Context main;
+  Fiber* fiber = nullptr;  // the one that runs; nullptr: the scheduler
+  bool abandoned = false;
+
+  // The order.
+  Schedule schedule = Schedule::kInOrderEager;
+  uint64_t random = 0;
+  uint32_t runnable_warps = 0;
+
+  // Shared memory.
+  unsigned char* arena = nullptr;
+  uint64_t arena_bytes = 0;
+  Shadow shadow;
+
+  // The rest of the machine.
+  int launch = 0, schedule_number = 0;
+  Memory* memory = nullptr;
+  Problems* problems = nullptr;
+  int last_buffer = 0;
+
+  uint64_t barriers_met = 0, collectives_met = 0, shared_accesses = 0;
+
+  int warp_of(const Fiber& f) const { return f.thread >> 5; }
+};
+
+constinit inline thread_local Worker* current_worker = nullptr;
+
+// The next of a well-mixed sequence (SplitMix64, Steele, Lea and Flood 2014).
+inline uint64_t next_random(uint64_t& state) {
+  uint64_t z = state += 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+}  // namespace sd::emulator
+
+#endif  // SUNDOG_EMULATOR_MACHINE_H

@@ -1,0 +1,336 @@
+// The program that a compiled module is: it maps the file that the caller wrote (protocol.h),
+// places the buffers, runs every launch under every schedule, and writes what it found.  It has no
+// other input or output.  Whatever a kernel does to it, the caller survives.
+//
+// This file and all that it includes form one object, compiled once for a machine and linked to the
+// instrumented kernels of each module.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <new>
+#include <thread>
+#include <vector>
+
+#include "hooks.h"
+
+namespace sd::emulator {
+
+extern const Kernel kKernels[];
+extern const int kKernelCount;
+
+namespace {
+
+// What lies in the file.
+struct Request {
+  unsigned char* base = nullptr;
+  int file = -1;
+  FileHeader* header = nullptr;
+  const FileLaunch* launches = nullptr;
+  const FileBuffer* buffers = nullptr;
+  const int* arguments = nullptr;
+};
+
+Request request;
+
+[[noreturn]] void give_up(const char* kind, const char* text) {
+  Answer& answer = request.header->answer;
+  if (answer.problem_count < kMaxProblems) {
+    FileProblem& problem = answer.problems[answer.problem_count++];
+    std::snprintf(problem.kind, sizeof problem.kind, "%s", kind);
+    std::snprintf(problem.text, sizeof problem.text, "%s", text);
+    problem.launch = answer.launch;
+    problem.schedule = answer.schedule;
+    problem.thread = -1;
+    problem.count = 1;
+  }
+  _exit(2);
+}
+
+// --- a kernel that faults
+// ---------------------------------------------------------------------------
+
+void on_fault(int signal, siginfo_t* info, void*) {
+  Worker* worker = current_worker;
+  if (!worker || !worker->fiber) give_up("crash", "a fault outside of any kernel");
+  const char* name = signal == SIGFPE    ? "divides an integer by zero"
+                     : signal == SIGILL  ? "runs into an impossible place"
+                     : signal == SIGSEGV ? "reads or writes memory that is not there"
+                                         : "faults";
+  const Fiber& fiber = *worker->fiber;
+  const char* stack = worker->stacks.top(fiber.thread);
+  const auto depth = stack - static_cast<const char*>(info->si_addr);
+  if (signal == SIGSEGV && depth > 0 &&
+      depth <= static_cast<std::ptrdiff_t>(Stacks::kStackBytes + Stacks::kGuard)) {
+    report("crash", nullptr, "the local variables of a thread need more than %d bytes",
+           static_cast<int>(Stacks::kStackBytes));
+  } else {
+    const Buffer* buffer = worker->memory->find(info->si_addr, worker->last_buffer);
+    if (signal == SIGSEGV && buffer) {
+      report("out of bounds", nullptr, "touches offset %lld of buffer %d, which has %llu bytes%s",
+             static_cast<long long>(static_cast<unsigned char*>(info->si_addr) - buffer->data),
+             static_cast<int>(buffer - worker->memory->buffers.data()),
+             static_cast<unsigned long long>(buffer->bytes),
+             buffer->writable ? "" : " and is read-only");
+    } else {
+      report("crash", nullptr, "%s (address %p)", name, info->si_addr);
+    }
+  }
+  _exit(3);
+}
+
+void catch_faults() {
+  struct sigaction action {};
+  action.sa_sigaction = on_fault;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND;
+  for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigaction(signal, &action, nullptr);
+}
+
+// Faults are handled on a stack of their own, since the fault may be that the stack is used up.
+struct FaultStack {
+  FaultStack() : memory(64 << 10) {
+    stack_t stack{};
+    stack.ss_sp = memory.data();
+    stack.ss_size = memory.size();
+    sigaltstack(&stack, nullptr);
+  }
+  std::vector<char> memory;
+};
+
+// --- buffers
+// ----------------------------------------------------------------------------------------
+
+uint64_t round_up(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+// Reserves a place for the buffer between guards.
+void place_buffer(const FileBuffer& from, Buffer& buffer) {
+  const uint64_t pages = round_up(from.misalignment + from.bytes, kPage);
+  buffer.mapped = pages + 2 * kGuardBytes;
+  void* memory =
+      mmap(nullptr, buffer.mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) give_up("out of memory", "no room for the buffers");
+  buffer.mapping = static_cast<unsigned char*>(memory);
+  buffer.data = buffer.mapping + kGuardBytes + from.misalignment;
+  buffer.bytes = from.bytes;
+  buffer.writable = from.writable != 0;
+  buffer.contents = from.contents;
+  buffer.results = from.results;
+  if (kChecked && buffer.writable && buffer.bytes > 0) {
+    void* stamps = mmap(nullptr, buffer.bytes * 8, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (stamps == MAP_FAILED) give_up("out of memory", "no room to check the buffers");
+    buffer.writers = static_cast<std::atomic<uint64_t>*>(stamps);
+  }
+}
+
+// Gives the buffer the contents of the file: the file's own pages, copied when written to.
+void fill_buffer(const Buffer& buffer) {
+  if (buffer.bytes == 0) return;
+  const uint64_t misalignment = buffer.contents % kPage;
+  const uint64_t pages = round_up(misalignment + buffer.bytes, kPage);
+  void* memory = mmap(buffer.data - misalignment, pages,
+                      buffer.writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_PRIVATE | MAP_FIXED,
+                      request.file, static_cast<off_t>(buffer.contents - misalignment));
+  if (memory == MAP_FAILED) give_up("out of memory", "no room for the buffers");
+}
+
+// The first schedule's results are the answer; later ones must agree with it bit by bit.
+void take_results(Memory& memory, int schedule) {
+  for (std::size_t i = 0; i < memory.buffers.size(); ++i) {
+    const Buffer& buffer = memory.buffers[i];
+    if (!buffer.writable || buffer.bytes == 0) continue;
+    unsigned char* results = request.base + buffer.results;
+    if (schedule == 0) {
+      std::memcpy(results, buffer.data, buffer.bytes);
+      continue;
+    }
+    if (memory.float_atomics || std::memcmp(results, buffer.data, buffer.bytes) == 0) continue;
+    uint64_t first = 0;
+    while (results[first] == buffer.data[first]) ++first;
+    Answer& answer = request.header->answer;
+    if (answer.problem_count == kMaxProblems) continue;
+    FileProblem& problem = answer.problems[answer.problem_count++];
+    std::snprintf(problem.kind, sizeof problem.kind, "schedule dependence");
+    std::snprintf(problem.text, sizeof problem.text,
+                  "buffer %d differs from what the first schedule gave, first at offset %llu",
+                  static_cast<int>(i), static_cast<unsigned long long>(first));
+    problem.launch = -1;
+    problem.schedule = schedule;
+    problem.thread = -1;
+    problem.count = 1;
+  }
+}
+
+// --- launches
+// -----------------------------------------------------------------------------------------
+
+const Kernel& find_kernel(const FileLaunch& launch) {
+  for (int i = 0; i < kKernelCount; ++i) {
+    if (kKernels[i].unit == launch.unit && std::strcmp(kKernels[i].name, launch.kernel) == 0) {
+      return kKernels[i];
+    }
+  }
+  give_up("bad launch", "the module has no such kernel");
+}
+
+struct Totals {
+  std::atomic<uint64_t> next{0}, barriers{0}, collectives{0}, shared_accesses{0};
+};
+
+struct LaunchState {
+  const FileLaunch& launch;
+  const Kernel& kernel;
+  int launch_number, schedule_number;
+  Memory& memory;
+  Problems& problems;
+  Totals totals;
+};
+
+// Prepares a worker for the launch.
+void set_up(Worker& worker, LaunchState& state, void* const* arguments) {
+  const FileLaunch& launch = state.launch;
+  worker.kernel = &state.kernel;
+  worker.arguments = arguments;
+  worker.grid = {launch.grid[0], launch.grid[1], launch.grid[2]};
+  worker.block = {launch.block[0], launch.block[1], launch.block[2]};
+  worker.threads = static_cast<int>(launch.block[0] * launch.block[1] * launch.block[2]);
+  worker.warps = (worker.threads + 31) / 32;
+  worker.fibers.resize(static_cast<std::size_t>(worker.warps) * 32);
+  for (std::size_t i = 0; i < worker.fibers.size(); ++i) {
+    worker.fibers[i].thread = static_cast<int>(i);
+    worker.fibers[i].state = State::kDone;
+  }
+  worker.launch = state.launch_number;
+  worker.schedule_number = state.schedule_number;
+  worker.schedule = state.schedule_number == 0   ? Schedule::kInOrderEager
+                    : state.schedule_number == 1 ? Schedule::kReverseLate
+                                                 : Schedule::kRandom;
+  worker.memory = &state.memory;
+  worker.problems = &state.problems;
+  worker.arena_bytes = launch.shared_bytes;
+  const uint64_t pages = round_up(launch.shared_bytes, kPage);
+  void* memory = mmap(nullptr, pages + 2 * kGuardBytes, PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED || !worker.stacks.reserve(worker.threads)) {
+    give_up("out of memory", "no room for the threads of a block");
+  }
+  worker.arena = static_cast<unsigned char*>(memory) + kGuardBytes;
+  if (pages > 0) mprotect(worker.arena, pages, PROT_READ | PROT_WRITE);
+}
+
+void work(LaunchState& state, void* const* arguments) {
+  FaultStack faults;
+  Worker worker;
+  set_up(worker, state, arguments);
+  current_worker = &worker;
+  const FileLaunch& launch = state.launch;
+  const uint64_t plane = uint64_t{launch.grid[0]} * launch.grid[1];
+  const uint64_t blocks = plane * launch.grid[2];
+  for (;;) {
+    const uint64_t taken = state.totals.next.fetch_add(1, std::memory_order_relaxed);
+    if (taken >= blocks) break;
+    // Blocks may come in any order, too.
+    const uint64_t number = worker.schedule == Schedule::kInOrderEager ? taken : blocks - 1 - taken;
+    worker.block_number = number;
+    worker.index = {static_cast<uint32_t>(number % launch.grid[0]),
+                    static_cast<uint32_t>(number / launch.grid[0] % launch.grid[1]),
+                    static_cast<uint32_t>(number / plane)};
+    worker.random = request.header->seed * 0x9e3779b97f4a7c15u + number * 64 +
+                    static_cast<uint64_t>(state.schedule_number);
+    run_block(worker, kChecked);
+  }
+  current_worker = nullptr;
+  state.totals.barriers += worker.barriers_met;
+  state.totals.collectives += worker.collectives_met;
+  state.totals.shared_accesses += worker.shared_accesses;
+  munmap(worker.arena - kGuardBytes, round_up(worker.arena_bytes, kPage) + 2 * kGuardBytes);
+}
+
+void run_launch(int number, int schedule, Memory& memory, Problems& problems) {
+  const FileLaunch& launch = request.launches[number];
+  LaunchState state{launch, find_kernel(launch), number, schedule, memory, problems, {}};
+  if (state.kernel.parameters != launch.argument_count || launch.argument_count > 64) {
+    give_up("bad launch", "the kernel has another number of parameters");
+  }
+  std::vector<void*> arguments;
+  for (int i = 0; i < launch.argument_count; ++i) {
+    const int index = request.arguments[launch.first_argument + static_cast<uint64_t>(i)];
+    arguments.push_back(memory.buffers[static_cast<std::size_t>(index)].data);
+  }
+  memory.start_launch();
+  const uint64_t blocks = uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
+  const auto threads =
+      static_cast<int>(std::min<uint64_t>(static_cast<uint64_t>(request.header->threads), blocks));
+  std::vector<std::thread> helpers;
+  for (int i = 1; i < threads; ++i) helpers.emplace_back(work, std::ref(state), arguments.data());
+  work(state, arguments.data());
+  for (std::thread& helper : helpers) helper.join();
+  Answer& answer = request.header->answer;
+  if (schedule == 0) {
+    answer.barriers += state.totals.barriers;
+    answer.collectives += state.totals.collectives;
+    answer.shared_accesses += state.totals.shared_accesses;
+  }
+}
+
+bool open_request(const char* path) {
+  const int file = open(path, O_RDWR | O_CLOEXEC);
+  if (file < 0) return false;
+  struct stat status {};
+  if (fstat(file, &status) != 0) return false;
+  const auto bytes = static_cast<std::size_t>(status.st_size);
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (memory == MAP_FAILED) return false;
+  request.base = static_cast<unsigned char*>(memory);
+  request.file = file;
+  request.header = static_cast<FileHeader*>(memory);
+  request.launches = reinterpret_cast<FileLaunch*>(request.base + request.header->launches);
+  request.buffers = reinterpret_cast<FileBuffer*>(request.base + request.header->buffers);
+  request.arguments = reinterpret_cast<int*>(request.base + request.header->arguments);
+  return request.header->bytes == bytes;
+}
+
+void run_all() {
+  FileHeader& header = *request.header;
+  Answer& answer = header.answer;
+  catch_faults();
+  Memory memory;
+  memory.buffers = std::vector<Buffer>(header.buffer_count);
+  for (std::size_t i = 0; i < header.buffer_count; ++i) {
+    place_buffer(request.buffers[i], memory.buffers[i]);
+  }
+  memory.index();
+  Problems problems(&answer);
+  const auto start = std::chrono::steady_clock::now();
+  for (int schedule = 0; schedule < header.schedules; ++schedule) {
+    answer.schedule = schedule;
+    for (const Buffer& buffer : memory.buffers) fill_buffer(buffer);
+    for (std::size_t i = 0; i < header.launch_count; ++i) {
+      answer.launch = static_cast<int>(i);
+      run_launch(answer.launch, schedule, memory, problems);
+    }
+    answer.launch = -1;
+    take_results(memory, schedule);
+    if (answer.problem_count == kMaxProblems) break;
+  }
+  answer.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  answer.finished = 1;
+}
+
+}  // namespace
+}  // namespace sd::emulator
+
+// The argument is the path of the file.
+int main(int count, char** arguments) {
+  if (count != 2 || !sd::emulator::open_request(arguments[1])) return 4;
+  try {
+    sd::emulator::run_all();
+  } catch (const std::bad_alloc&) {
+    sd::emulator::give_up("out of memory", "the emulator ran out of memory");
+  }
+  return 0;
+}

@@ -1,0 +1,387 @@
+// The host body of codegen/primitives.cuh: what a generated kernel sees when a C++ compiler builds
+// it for the emulator.  The functions of namespace sd have the contracts written there; here they
+// are thin calls into the runtime (runtime.h), which lives in its own object file so that the
+// compiler's instrumentation touches nothing but the kernel's own loads and stores.
+//
+// Every collective and barrier takes the line of its call: the threads of a warp must meet in the
+// same place of the source, not merely in the same kind of operation.
+#ifndef SUNDOG_EMULATOR_H
+#define SUNDOG_EMULATOR_H
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+#ifdef __F16C__
+#include <immintrin.h>
+#endif
+
+#define __global__
+#define __device__
+#define __host__
+#define __constant__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define __cluster_dims__(...)
+#define __align__(n) __attribute__((aligned(n)))
+#define SD_INLINE inline
+
+struct __half {
+  uint16_t bits;
+};
+struct __nv_bfloat16 {
+  uint16_t bits;
+};
+
+namespace sd {
+
+using f16 = __half;
+using bf16 = __nv_bfloat16;
+
+// --- the runtime
+// ----------------------------------------------------------------------------------
+
+namespace emulator {
+
+struct Index {
+  uint32_t x, y, z;
+};
+
+enum class Space { kGlobal, kShared };
+enum class Operand { kF16, kBf16, kTf32 };
+
+// The same for the whole life of an emulated thread, hence const.
+[[gnu::const]] Index thread_index();
+[[gnu::const]] Index block_index();
+[[gnu::const]] Index block_dim();
+[[gnu::const]] Index grid_dim();
+[[gnu::const]] unsigned char* arena();
+
+void check_address(const void* address, int bytes, Space space, bool write);
+uint32_t shuffle(uint32_t value, int source_lane, int line);
+uint32_t own_lane();
+uint32_t ballot(bool predicate, int line);
+void sync_warp(int line);
+void sync_threads(int line);
+void barrier_sync(int id, int count, int line);
+void barrier_arrive(int id, int count, int line);
+void fence_device();
+void copy_start(void* dst, const void* src, int bytes, bool predicate);
+void copy_commit();
+void copy_wait(int groups);
+void ldmatrix(uint32_t* dst, const void* row, int matrices, bool transposed, int line);
+uint32_t movmatrix(uint32_t src, int line);
+void mma(float* d, const uint32_t* a, uint32_t b0, uint32_t b1, Operand operand, int line);
+float atomic_add(float* address, float value);
+uint32_t atomic_add(uint32_t* address, uint32_t value);
+uint32_t atomic_increment(uint32_t* address, uint32_t limit);
+
+// One row of the table by which the runtime finds a kernel.
+struct Kernel {
+  const char* name;
+  int unit;
+  int parameters;
+  void (*call)(void* const* arguments);
+};
+
+// Calls a kernel with pointers from an array.
+template <auto kKernel>
+struct Invoke;
+template <class... P, void (*kKernel)(P...)>
+struct Invoke<kKernel> {
+  static_assert((std::is_pointer_v<P> && ...), "parameters of kernels are pointers");
+  static constexpr int kParameters = sizeof...(P);
+  static void call(void* const* arguments) {
+    call_each(arguments, std::index_sequence_for<P...>{});
+  }
+  template <std::size_t... kIndex>
+  static void call_each(void* const* arguments, std::index_sequence<kIndex...>) {
+    kKernel(static_cast<P>(arguments[kIndex])...);
+  }
+};
+
+}  // namespace emulator
+
+#define threadIdx (::sd::emulator::thread_index())
+#define blockIdx (::sd::emulator::block_index())
+#define blockDim (::sd::emulator::block_dim())
+#define gridDim (::sd::emulator::grid_dim())
+
+// --- shared memory
+// ----------------------------------------------------------------------------------
+
+inline unsigned char* shared_arena() { return emulator::arena(); }
+
+// --- bits
+// -------------------------------------------------------------------------------------------
+
+inline uint32_t float_bits(float x) {
+  uint32_t bits;
+  std::memcpy(&bits, &x, 4);
+  return bits;
+}
+inline float bits_float(uint32_t bits) {
+  float x;
+  std::memcpy(&x, &bits, 4);
+  return x;
+}
+inline uint16_t f16_bits(f16 x) { return x.bits; }
+inline f16 bits_f16(uint16_t bits) { return {bits}; }
+inline uint16_t bf16_bits(bf16 x) { return x.bits; }
+inline bf16 bits_bf16(uint16_t bits) { return {bits}; }
+
+inline float f16_to_float(f16 x) {
+#ifdef __F16C__
+  return _cvtsh_ss(x.bits);
+#else
+  // The exponent is moved by multiplying, which also turns denormals into normal numbers.
+  const uint32_t sign = (x.bits & 0x8000u) << 16, magnitude = x.bits & 0x7fffu;
+  if (magnitude >= 0x7c00u) return bits_float(sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
+  return bits_float(sign | float_bits(bits_float(magnitude << 13) * 0x1p112f));
+#endif
+}
+
+inline f16 float_to_f16(float x) {
+  if (x != x) return {0x7fff};
+#ifdef __F16C__
+  return {static_cast<uint16_t>(_cvtss_sh(x, 0))};
+#else
+  const uint32_t sign = (float_bits(x) >> 16) & 0x8000u, magnitude = float_bits(x) & 0x7fffffffu;
+  if (magnitude >= 0x477ff000u) return {static_cast<uint16_t>(sign | 0x7c00u)};
+  uint32_t code;
+  if (magnitude < 0x38800000u) {  // denormal: the float unit aligns and rounds the bits
+    code = float_bits(bits_float(magnitude) + 0.5f) - 0x3f000000u;
+  } else {
+    code = (magnitude + 0xfffu + ((magnitude >> 13) & 1) - 0x38000000u) >> 13;
+  }
+  return {static_cast<uint16_t>(sign | code)};
+#endif
+}
+
+inline float bf16_to_float(bf16 x) { return bits_float(static_cast<uint32_t>(x.bits) << 16); }
+inline bf16 float_to_bf16(float x) {
+  if (x != x) return {0x7fff};
+  const uint32_t bits = float_bits(x);
+  return {static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1)) >> 16)};
+}
+inline uint32_t pack_f16(float low, float high) {
+  return static_cast<uint32_t>(float_to_f16(high).bits) << 16 | float_to_f16(low).bits;
+}
+inline uint32_t pack_bf16(float low, float high) {
+  return static_cast<uint32_t>(float_to_bf16(high).bits) << 16 | float_to_bf16(low).bits;
+}
+inline uint32_t float_to_tf32(float x) {
+  const uint32_t bits = float_bits(x);
+  if ((bits & 0x7f800000u) == 0x7f800000u) return x != x ? 0x7fffffffu : bits;
+  return (bits + 0x1000u) & 0xffffe000u;
+}
+
+// --- arithmetic
+// ---------------------------------------------------------------------------------------
+
+inline float exp(float x) { return ::expf(x); }
+inline float exp2(float x) { return ::exp2f(x); }
+inline float log(float x) { return ::logf(x); }
+inline float tanh(float x) { return ::tanhf(x); }
+inline float erf(float x) { return ::erff(x); }
+inline float sin(float x) { return ::sinf(x); }
+inline float cos(float x) { return ::cosf(x); }
+inline float sqrt(float x) { return __builtin_sqrtf(x); }
+inline float rsqrt(float x) { return static_cast<float>(1.0 / __builtin_sqrt(x)); }
+inline float div(float a, float b) { return a / b; }
+inline float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+inline float exp_fast(float x) {
+  const float result = ::expf(x);
+  return result < 0x1p-126f ? 0.0f : result;
+}
+inline float div_fast(float a, float b) { return a / b; }
+inline float reciprocal_fast(float x) { return 1.0f / x; }
+inline float max(float a, float b) {
+  if (a != a || b != b) return bits_float(0x7fffffffu);
+  if (a == b) return bits_float(float_bits(a) & float_bits(b));  // +0 over -0
+  return a > b ? a : b;
+}
+inline float min(float a, float b) {
+  if (a != a || b != b) return bits_float(0x7fffffffu);
+  if (a == b) return bits_float(float_bits(a) | float_bits(b));
+  return a < b ? a : b;
+}
+inline float max_number(float a, float b) {
+  if (a != a) return b;
+  return b != b ? a : max(a, b);
+}
+inline float abs(float x) { return __builtin_fabsf(x); }
+inline int round_to_int(float x) {
+  if (x != x) return 0;
+  if (x >= 0x1p31f) return 0x7fffffff;
+  if (x <= -0x1p31f) return -0x7fffffff - 1;
+  return static_cast<int>(__builtin_nearbyintf(x));
+}
+
+// --- warps
+// ----------------------------------------------------------------------------------------------
+
+template <class T>
+inline T shfl_idx(T value, int lane, int line = __builtin_LINE()) {
+  static_assert(sizeof(T) == 4, "shuffles move words");
+  uint32_t word;
+  std::memcpy(&word, &value, 4);
+  word = emulator::shuffle(word, lane & 31, line);
+  std::memcpy(&value, &word, 4);
+  return value;
+}
+template <class T>
+inline T shfl_xor(T value, int mask, int line = __builtin_LINE()) {
+  return shfl_idx(value, static_cast<int>(emulator::own_lane()) ^ mask, line);
+}
+inline uint32_t ballot(bool predicate, int line = __builtin_LINE()) {
+  return emulator::ballot(predicate, line);
+}
+inline bool vote_any(bool predicate, int line = __builtin_LINE()) {
+  return emulator::ballot(predicate, line) != 0;
+}
+inline bool vote_all(bool predicate, int line = __builtin_LINE()) {
+  return emulator::ballot(predicate, line) == 0xffffffffu;
+}
+
+// --- barriers
+// -------------------------------------------------------------------------------------------
+
+inline void sync_warp(int line = __builtin_LINE()) { emulator::sync_warp(line); }
+inline void sync_threads(int line = __builtin_LINE()) { emulator::sync_threads(line); }
+inline void barrier_sync(int id, int count, int line = __builtin_LINE()) {
+  emulator::barrier_sync(id, count, line);
+}
+inline void barrier_arrive(int id, int count, int line = __builtin_LINE()) {
+  emulator::barrier_arrive(id, count, line);
+}
+
+// --- global and shared memory
+// -----------------------------------------------------------------------------
+
+namespace emulator {
+
+template <class V>
+inline void check(const void* address, Space space, bool write) {
+  constexpr int kBytes = sizeof(V);
+  static_assert(kBytes == 1 || kBytes == 2 || kBytes == 4 || kBytes == 8 || kBytes == 16,
+                "a load or store has 1, 2, 4, 8 or 16 bytes");
+#ifdef SUNDOG_EMULATOR_CHECKED
+  check_address(address, kBytes, space, write);
+#else
+  (void)space;
+  if (reinterpret_cast<uintptr_t>(address) % kBytes != 0) {
+    check_address(address, kBytes, space, write);
+  }
+#endif
+}
+
+}  // namespace emulator
+
+template <class V>
+inline void load_global(V& dst, const void* src) {
+  emulator::check<V>(src, emulator::Space::kGlobal, false);
+  dst = *static_cast<const V*>(src);
+}
+template <class V>
+inline void load_stream(V& dst, const void* src) {
+  load_global(dst, src);
+}
+template <class V>
+inline void store_global(void* dst, const V& src) {
+  emulator::check<V>(dst, emulator::Space::kGlobal, true);
+  *static_cast<V*>(dst) = src;
+}
+template <class V>
+inline void store_stream(void* dst, const V& src) {
+  store_global(dst, src);
+}
+template <class V>
+inline void load_shared(V& dst, const void* src) {
+  emulator::check<V>(src, emulator::Space::kShared, false);
+  dst = *static_cast<const V*>(src);
+}
+template <class V>
+inline void store_shared(void* dst, const V& src) {
+  emulator::check<V>(dst, emulator::Space::kShared, true);
+  *static_cast<V*>(dst) = src;
+}
+
+inline float atomic_add(float* address, float value) {
+  return emulator::atomic_add(address, value);
+}
+inline uint32_t atomic_add(uint32_t* address, uint32_t value) {
+  return emulator::atomic_add(address, value);
+}
+inline uint32_t atomic_increment(uint32_t* address, uint32_t limit) {
+  return emulator::atomic_increment(address, limit);
+}
+inline void fence_device() { emulator::fence_device(); }
+
+// --- asynchronous copies
+// ------------------------------------------------------------------------------------
+
+template <int kBytes>
+inline void cp_async(void* dst, const void* src, bool predicate = true) {
+  static_assert(kBytes == 4 || kBytes == 8 || kBytes == 16, "cp.async copies 4, 8 or 16 bytes");
+  emulator::copy_start(dst, src, kBytes, predicate);
+}
+inline void cp_async_commit() { emulator::copy_commit(); }
+template <int kGroups>
+inline void cp_async_wait() {
+  emulator::copy_wait(kGroups);
+}
+
+// --- matrices
+// -------------------------------------------------------------------------------------------------
+
+inline void ldmatrix_x1(uint32_t (&dst)[1], const void* row, int line = __builtin_LINE()) {
+  emulator::ldmatrix(dst, row, 1, false, line);
+}
+inline void ldmatrix_x2(uint32_t (&dst)[2], const void* row, int line = __builtin_LINE()) {
+  emulator::ldmatrix(dst, row, 2, false, line);
+}
+inline void ldmatrix_x4(uint32_t (&dst)[4], const void* row, int line = __builtin_LINE()) {
+  emulator::ldmatrix(dst, row, 4, false, line);
+}
+inline void ldmatrix_x1_trans(uint32_t (&dst)[1], const void* row, int line = __builtin_LINE()) {
+  emulator::ldmatrix(dst, row, 1, true, line);
+}
+inline void ldmatrix_x2_trans(uint32_t (&dst)[2], const void* row, int line = __builtin_LINE()) {
+  emulator::ldmatrix(dst, row, 2, true, line);
+}
+inline void ldmatrix_x4_trans(uint32_t (&dst)[4], const void* row, int line = __builtin_LINE()) {
+  emulator::ldmatrix(dst, row, 4, true, line);
+}
+inline uint32_t movmatrix_trans(uint32_t src, int line = __builtin_LINE()) {
+  return emulator::movmatrix(src, line);
+}
+
+template <class T>
+inline void mma_m16n8k16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1,
+                         int line = __builtin_LINE());
+template <>
+inline void mma_m16n8k16<f16>(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1,
+                              int line) {
+  emulator::mma(d, a, b0, b1, emulator::Operand::kF16, line);
+}
+template <>
+inline void mma_m16n8k16<bf16>(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1,
+                               int line) {
+  emulator::mma(d, a, b0, b1, emulator::Operand::kBf16, line);
+}
+inline void mma_m16n8k8_tf32(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1,
+                             int line = __builtin_LINE()) {
+  emulator::mma(d, a, b0, b1, emulator::Operand::kTf32, line);
+}
+
+// --- programmatic dependent launch: kernels run one after the other here
+// ----------------------------------------
+
+inline void grid_launch_dependents() {}
+inline void grid_wait() {}
+
+}  // namespace sd
+
+#endif  // SUNDOG_EMULATOR_H
