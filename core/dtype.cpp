@@ -43,13 +43,20 @@ Format format_of(DType dtype) {
 
 double round_float(const Format& format, double x) {
   if (x == 0 || std::isnan(x)) return x;
-  double result = x;
   if (std::isfinite(x)) {
-    int exponent = 0;
-    std::frexp(x, &exponent);  // |x| in [2^(exponent - 1), 2^exponent)
-    const int quantum =
-        std::max(exponent - format.significand, format.min_exponent - format.significand + 1);
-    result = std::ldexp(std::nearbyint(std::ldexp(x, -quantum)), quantum);
+    double result = 0;
+    if (std::fabs(x) >= std::ldexp(1.0, format.min_exponent)) {
+      // Half a unit of the last place, less one bit unless that place is odd; the carry may run
+      // into the exponent, as it should.
+      const int dropped = 53 - format.significand;
+      const auto bits = std::bit_cast<uint64_t>(x);
+      const uint64_t half = (uint64_t{1} << (dropped - 1)) - 1 + (bits >> dropped & 1);
+      result = std::bit_cast<double>((bits + half) >> dropped << dropped);
+    } else {
+      // Adding 1.5 * 2^52 units of the smallest value leaves no bits below it.
+      const double shift = std::ldexp(1.5, 52 + format.min_exponent - format.significand + 1);
+      result = std::copysign((x + shift) - shift, x);
+    }
     if (std::fabs(result) <= format.max) return result;
   }
   if (!format.has_infinity) return std::numeric_limits<double>::quiet_NaN();

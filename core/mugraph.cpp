@@ -78,7 +78,8 @@ AxisSet accumulated_loops(const Kernel& kernel, uint32_t computation) {
   const auto* reduce = std::get_if<ReduceTerm>(&kernel.terms[value]);
   if (reduce == nullptr) return {};
   AxisSet result;
-  for (AxisId f : enclosing_loops(kernel)[computation]) {
+  const std::vector<AxisId> loops = enclosing_loops(kernel)[computation];
+  for (AxisId f : loops) {
     if (reduce->axes.has(f)) result.insert(f);
   }
   return result;

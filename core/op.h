@@ -174,7 +174,8 @@ struct Erf : Plain<1> {
 struct Gelu : Plain<1> {
   static constexpr std::string_view name = "gelu";
   auto apply(auto& a, auto x) const {
-    const auto half = a.constant(Number::ratio(1, 2));
+    static const Number one_half = Number::ratio(1, 2);
+    const auto half = a.constant(one_half);
     const auto arg = a.mul(x, a.sqrt(half));
     return a.mul(a.mul(x, half), a.add(a.constant(Number(1)), a.call(Erf::fn, arg)));
   }
@@ -184,9 +185,12 @@ struct Gelu : Plain<1> {
 struct GeluTanh : Plain<1> {
   static constexpr std::string_view name = "gelu_tanh";
   auto apply(auto& a, auto x) const {
-    const auto half = a.constant(Number::ratio(1, 2));
-    const auto scale = a.constant(*Number::parse("0.7978845608028654"));
-    const auto cubic = a.mul(a.constant(*Number::parse("0.044715")), a.mul(x, a.mul(x, x)));
+    static const Number one_half = Number::ratio(1, 2);
+    const auto half = a.constant(one_half);
+    static const Number root = *Number::parse("0.7978845608028654");
+    static const Number share = *Number::parse("0.044715");
+    const auto scale = a.constant(root);
+    const auto cubic = a.mul(a.constant(share), a.mul(x, a.mul(x, x)));
     const auto arg = a.mul(scale, a.add(x, cubic));
     return a.mul(a.mul(x, half), a.add(a.constant(Number(1)), a.call(Tanh::fn, arg)));
   }
