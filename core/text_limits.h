@@ -1,0 +1,23 @@
+// How large the numbers in index expressions may grow, and which values an index takes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/term.h"
+
+namespace sundog::text {
+
+// Whether the numbers are small enough for one more substitution not to overflow; of all indices of
+// the terms from `first` on.
+bool coefficients_fit(const IndexExpr& e);
+bool coefficients_fit(const TermGraph& terms, TermId first);
+
+// The least and the largest value of an index (within +-2^62), with an extent for each axis; nothing if one of its
+// axes is empty.
+std::optional<std::pair<int64_t, int64_t>> index_range(const IndexExpr& e,
+                                                       const std::vector<int64_t>& extents);
+
+}  // namespace sundog::text

@@ -1,0 +1,20 @@
+// Printing of tensor declarations and splits, which programs and µGraphs share.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/program.h"
+
+namespace sundog::text {
+
+// "x: f16[b, h] stride(1, 4) in [-1, 1]".
+std::string tensor_text(const TensorDecl& tensor, const std::vector<std::string>& dims);
+
+// "split q = q.o * q.i(4)": the outermost extent is left out where it follows.
+std::string split_text(const std::string& axis, int64_t extent,
+                       const std::vector<std::pair<std::string, int64_t>>& factors);
+
+std::string join(const std::vector<std::string>& parts, const std::string& between = ", ");
+
+}  // namespace sundog::text

@@ -1,0 +1,32 @@
+// The syntax of program text: what parse_program reads before names get their meaning.
+#pragma once
+
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "core/text_syntax.h"
+
+namespace sundog::text {
+
+struct ParameterSyntax {
+  Ident name;
+  std::optional<Expr> value;
+};
+struct OutputSyntax {
+  TensorSyntax tensor;
+  std::optional<Expr> value;
+};
+struct ProgramSyntax {
+  Ident name;
+  std::vector<ParameterSyntax> parameters;
+  std::vector<SplitSyntax> splits;
+  std::vector<TensorSyntax> inputs;
+  std::vector<DefinitionSyntax> definitions;
+  std::vector<OutputSyntax> outputs;
+};
+
+// Statements of one kind keep their order; order between kinds means nothing.
+ProgramSyntax parse_program_syntax(Cursor& cursor);
+
+}  // namespace sundog::text
