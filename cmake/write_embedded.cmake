@@ -12,8 +12,8 @@ constexpr char kBytes[] = {
 ${bytes}'\\0'};
 }  // namespace
 
-namespace sundog::codegen {
+namespace ${NAMESPACE} {
 extern const std::string_view ${SYMBOL};
 constinit const std::string_view ${SYMBOL}(kBytes, ${size});
-}  // namespace sundog::codegen
+}  // namespace ${NAMESPACE}
 ")
