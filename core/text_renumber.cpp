@@ -67,6 +67,14 @@ Program renumbered(const Program& program) {
 
 MuGraph renumbered(const MuGraph& graph) {
   MuGraph result = graph;
+  for (DeviceTensor& tensor : result.tensors) {  // text always names the dimensions
+    TensorDecl& decl = tensor.decl;
+    if (tensor.role != TensorRole::kIntermediate || !decl.dim_names.empty()) continue;
+    for (const IndexExpr& dim : decl.dims) {
+      AxisId axis = 0;
+      decl.dim_names.push_back(dim.is_axis(&axis) ? graph.axes[axis].name : std::string());
+    }
+  }
   for (size_t k = 0; k < result.kernels.size(); ++k) {
     Renumbering numbers(graph.kernels[k].terms);
     for (Computation& c : result.kernels[k].computations) c.value = numbers.map(c.value);

@@ -195,6 +195,14 @@ void Cursor::fail_here(std::string message, std::string hint) {
   diagnostics_.fail(place(), std::move(message), std::move(hint));
 }
 
+std::set<std::string> Cursor::names_since(size_t mark) const {
+  std::set<std::string> result;
+  for (size_t i = mark; i < at_; ++i) {
+    if (tokens_[i].kind == Token::Kind::kName) result.emplace(tokens_[i].text);
+  }
+  return result;
+}
+
 Expr parse_expression(Cursor& cursor) { return ExpressionParser(cursor).sum(); }
 
 Expr parse_argument(Cursor& cursor) {

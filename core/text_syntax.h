@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -66,6 +67,10 @@ class Cursor {
   std::vector<Ident> names(std::string_view what);  // NAME {, NAME} or nothing, up to ')' or ']'
   int64_t integer(std::string_view what);
   void fail_here(std::string message, std::string hint = {});
+
+  // All names between an earlier position and here.
+  size_t mark() const { return at_; }
+  std::set<std::string> names_since(size_t mark) const;
 
   // Counts a level of nesting for as long as it lives; false when there are too many.
   class Nesting {
