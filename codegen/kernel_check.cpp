@@ -1,0 +1,357 @@
+// Inputs are drawn by position in memory, not by logical index: a broadcast dimension (stride 0) must show
+// one value everywhere.  Sampled references always hold the first and the last rows, where ragged tiles
+// and guards go wrong, beside some drawn in between.
+#include "codegen/kernel_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <variant>
+
+namespace sundog::codegen {
+namespace {
+
+// SplitMix64 (Steele, Lea, Flood 2014): a fixed bijection that mixes well.
+uint64_t mix(uint64_t x) {
+  x += 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+double unit_interval(uint64_t key) { return static_cast<double>(mix(key) >> 11) * 0x1p-53; }
+
+// Calls visit(logical element, position in memory) for all elements in logical order.
+template <class Visit>
+void for_each_element(const TensorDecl& tensor, Visit visit) {
+  const int64_t count = element_count(tensor);
+  if (count == 0) return;
+  const std::vector<int64_t> strides = strides_of(tensor);
+  std::vector<int64_t> index(tensor.extents.size(), 0);
+  int64_t position = tensor.offset;
+  for (int64_t element = 0; element < count; ++element) {
+    visit(element, position);
+    for (size_t d = index.size(); d-- > 0;) {
+      position += strides[d];
+      if (++index[d] < tensor.extents[d]) break;
+      position -= strides[d] * tensor.extents[d];
+      index[d] = 0;
+    }
+  }
+}
+
+double load(const TensorDecl& tensor, const TensorMemory& memory, int64_t position) {
+  const auto size = static_cast<size_t>(bytes(tensor.dtype));
+  uint64_t bits = 0;
+  std::memcpy(&bits, memory.data() + static_cast<size_t>(position) * size, size);
+  return decode(tensor.dtype, bits);
+}
+
+// Multiplications, more or less: the volume of every reduction, and of every output.
+double work_of(const Program& program, const std::vector<double>& extent_of) {
+  const auto volume = [&](AxisSet axes) {
+    double product = 1;
+    for (const AxisId axis : axes) product *= extent_of[axis];
+    return product;
+  };
+  std::vector<TermId> roots;
+  for (const Output& output : program.outputs) roots.push_back(output.value);
+  double work = 0;
+  for (const TermId id : reachable(program.terms, roots)) {
+    if (const auto* reduce = std::get_if<ReduceTerm>(&program.terms[id])) {
+      work += volume(program.terms.axes(reduce->operand) | reduce->axes);
+    }
+  }
+  for (const Output& output : program.outputs) work += volume(program.terms.axes(output.value));
+  return work;
+}
+
+// Axes that index an output, outermost first: what a sample may restrict.  The last dimension comes last.
+std::vector<AxisId> output_axes(const Program& program) {
+  std::vector<AxisId> axes;
+  for (const Output& output : program.outputs) {
+    for (const IndexExpr& dim : output.tensor.dims) {
+      for (const AxisId axis : dim.axis_set()) {
+        if (std::find(axes.begin(), axes.end(), axis) == axes.end()) axes.push_back(axis);
+      }
+    }
+  }
+  return axes;
+}
+
+enum class Corner { kFirst, kLast, kDrawn };
+
+// A box of output indices at the given corner with at most max_work of work, if restricting outputs can
+// achieve that.
+std::vector<AxisRange> sample(const Program& program, Corner corner, double max_work,
+                              uint64_t seed) {
+  std::vector<double> extent_of;
+  for (const Axis& axis : program.axes) extent_of.push_back(static_cast<double>(axis.extent));
+  std::vector<AxisRange> region;
+  for (const AxisId axis : output_axes(program)) {
+    const double work = work_of(program, extent_of);
+    if (work <= max_work) break;
+    const int64_t extent = program.axes[axis].extent;
+    const auto wanted = static_cast<int64_t>(static_cast<double>(extent) * max_work / work);
+    const int64_t size = std::clamp<int64_t>(wanted, 1, extent);
+    const int64_t room = extent - size;
+    int64_t begin = corner == Corner::kLast ? room : 0;
+    if (corner == Corner::kDrawn && room > 0) {
+      begin = static_cast<int64_t>(mix(seed + axis) % static_cast<uint64_t>(room + 1));
+    }
+    region.push_back({axis, begin, begin + size});
+    extent_of[axis] = static_cast<double>(size);
+  }
+  return region;
+}
+
+bool is_plain_load(const Kernel& kernel, const Computation& computation) {
+  return std::holds_alternative<InputTerm>(kernel.terms[computation.value]);
+}
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", value);
+  return text;
+}
+
+std::string element_name(const TensorDecl& tensor, int64_t element) {
+  std::string text;
+  for (size_t d = tensor.extents.size(); d-- > 0;) {
+    text = std::to_string(element % tensor.extents[d]) + (text.empty() ? "" : ", " + text);
+    element /= tensor.extents[d];
+  }
+  return tensor.name + "[" + text + "]";
+}
+
+// |x - reference| over scale; infinite where no tolerance can excuse x.
+double relative_error(DType dtype, double x, double reference, double scale, double tolerance) {
+  constexpr double kWrong = std::numeric_limits<double>::infinity();
+  if (std::isnan(x) || std::isnan(reference)) return std::isnan(x) == std::isnan(reference) ? 0 : kWrong;
+  const double stored = round_to(dtype, reference);
+  if (x == stored) return 0;
+  if (std::isinf(x) || std::isinf(stored)) {
+    // At the edge of the range one rounding may overflow where another does not.
+    const bool edge = std::isfinite(reference) && (x < 0) == (reference < 0) &&
+                      std::abs(reference) * (1 + tolerance) >= max_finite(dtype) &&
+                      std::abs(reference) * (1 - tolerance) <= max_finite(dtype);
+    return edge ? 0 : kWrong;
+  }
+  // Spacing of denormals: below it no relative statement holds.
+  const double tiny = dtype == DType::kF16 ? 0x1p-23 : 0x1p-125;
+  const double difference = std::abs(x - reference);
+  return difference <= tiny ? 0 : difference / scale;
+}
+
+// The largest finite |reference| of each row, and of all.
+struct Scales {
+  std::vector<double> rows;
+  double all = 0;
+};
+
+int64_t row_length(const TensorDecl& tensor) {
+  return tensor.extents.empty() ? 1 : std::max<int64_t>(tensor.extents.back(), 1);
+}
+
+template <class Element>
+Scales scales_of(const TensorDecl& tensor, const ExpectedTensor& expected, Element element) {
+  Scales scales;
+  const int64_t length = row_length(tensor);
+  scales.rows.assign(static_cast<size_t>(element_count(tensor) / length), 0.0);
+  for (size_t i = 0; i < expected.values.size(); ++i) {
+    const double size = std::abs(expected.values[i]);
+    if (!std::isfinite(size)) continue;
+    double& row = scales.rows[static_cast<size_t>(element(i) / length)];
+    row = std::max(row, size);
+    scales.all = std::max(scales.all, size);
+  }
+  // A short row may cancel to almost nothing by chance.
+  if (length < 32) {
+    for (double& row : scales.rows) row = std::max(row, 0.1 * scales.all);
+  }
+  return scales;
+}
+
+// The first element of a gap that is no longer poison, as a message.
+std::string written_gap(const TensorDecl& tensor, const TensorMemory& memory) {
+  const auto size = static_cast<size_t>(bytes(tensor.dtype));
+  std::vector<bool> used(memory.size() / size, false);
+  for_each_element(tensor, [&](int64_t, int64_t position) {
+    used[static_cast<size_t>(position)] = true;
+  });
+  for (size_t i = 0; i < used.size(); ++i) {
+    if (used[i]) continue;
+    for (size_t b = 0; b < size; ++b) {
+      if (memory[i * size + b] != kPoison) {
+        return "position " + std::to_string(i) + " of " + tensor.name +
+               ", which belongs to no element, was written";
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+FloatTensor draw_input(const TensorDecl& tensor, uint64_t seed, uint32_t number) {
+  const double reach = tensor.dtype == DType::kI8 ? 8 : 1;
+  double low = tensor.low && !tensor.low->is_infinite() ? tensor.low->to_double() : -reach;
+  double high = tensor.high && !tensor.high->is_infinite() ? tensor.high->to_double() : reach;
+  if (low > high) (tensor.low && !tensor.low->is_infinite() ? high : low) = low + 2 * reach;
+  FloatTensor values{tensor.extents, std::vector<double>(static_cast<size_t>(element_count(tensor))), {}};
+  const uint64_t key = mix(seed * 0x9e3779b97f4a7c15u + number);
+  for_each_element(tensor, [&](int64_t element, int64_t position) {
+    const double u = unit_interval(key ^ mix(static_cast<uint64_t>(position)));
+    // Rounding may step outside of a range whose ends the type does not have.
+    double value = round_to(tensor.dtype, low + (high - low) * u);
+    if (value < low || value > high) value = round_to(tensor.dtype, (low + high) / 2);
+    values.f64[static_cast<size_t>(element)] = value;
+  });
+  return values;
+}
+
+std::vector<FloatTensor> draw_inputs(const Program& program, uint64_t seed) {
+  std::vector<FloatTensor> inputs;
+  for (size_t i = 0; i < program.inputs.size(); ++i) {
+    inputs.push_back(draw_input(program.inputs[i], seed, static_cast<uint32_t>(i)));
+  }
+  return inputs;
+}
+
+TensorMemory poisoned_memory(const TensorDecl& tensor) {
+  return TensorMemory(
+      static_cast<size_t>(span_elements(tensor)) * static_cast<size_t>(bytes(tensor.dtype)), kPoison);
+}
+
+TensorMemory to_memory(const TensorDecl& tensor, const FloatTensor& values) {
+  TensorMemory memory = poisoned_memory(tensor);
+  const auto size = static_cast<size_t>(bytes(tensor.dtype));
+  for_each_element(tensor, [&](int64_t element, int64_t position) {
+    const auto e = static_cast<size_t>(element);
+    const double value = values.f64.empty() ? values.f32[e] : values.f64[e];
+    const uint64_t bits = encode(tensor.dtype, value);
+    std::memcpy(memory.data() + static_cast<size_t>(position) * size, &bits, size);
+  });
+  return memory;
+}
+
+Result<std::vector<ExpectedTensor>> expected_outputs(const Program& program,
+                                                     std::span<const FloatTensor> inputs,
+                                                     Rounding rounding, double max_work,
+                                                     uint64_t seed) {
+  std::vector<double> extent_of;
+  for (const Axis& axis : program.axes) extent_of.push_back(static_cast<double>(axis.extent));
+  std::vector<ExpectedTensor> expected(program.outputs.size());
+  Evaluation evaluation;
+  evaluation.rounding = rounding;
+  // Where nothing can be left out, all of it is evaluated, however long it takes.
+  if (sample(program, Corner::kFirst, max_work / 3, seed).empty() ||
+      work_of(program, extent_of) <= max_work) {
+    auto values = evaluate(program, inputs, evaluation);
+    if (!values.ok()) return values.error();
+    for (size_t i = 0; i < expected.size(); ++i) expected[i].values = std::move((*values)[i]);
+    return expected;
+  }
+  for (const Corner corner : {Corner::kFirst, Corner::kLast, Corner::kDrawn}) {
+    evaluation.region = sample(program, corner, max_work / 3, seed);
+    auto values = evaluate(program, inputs, evaluation);
+    if (!values.ok()) return values.error();
+    for (size_t i = 0; i < expected.size(); ++i) {
+      for (size_t e = 0; e < (*values)[i].size(); ++e) {
+        if (std::isnan((*values)[i][e])) continue;  // outside of the region
+        expected[i].elements.push_back(static_cast<int64_t>(e));
+        expected[i].values.push_back((*values)[i][e]);
+      }
+    }
+  }
+  return expected;
+}
+
+double kernel_tolerance(const Program& program, const MuGraph& graph) {
+  double unit = 0;
+  for (const Output& output : program.outputs) {
+    unit = std::max(unit, unit_roundoff(output.tensor.dtype));
+  }
+  for (const DeviceTensor& tensor : graph.tensors) {
+    if (tensor.role == TensorRole::kIntermediate) {
+      unit = std::max(unit, unit_roundoff(tensor.decl.dtype));
+    }
+  }
+  for (const Kernel& kernel : graph.kernels) {
+    for (const Computation& computation : kernel.computations) {
+      if (is_plain_load(kernel, computation)) continue;
+      unit = std::max(unit, unit_roundoff(computation.dtype));
+    }
+  }
+  double longest = 64;
+  for (TermId id = 0; id < program.terms.size(); ++id) {
+    const auto* reduce = std::get_if<ReduceTerm>(&program.terms[id]);
+    if (reduce == nullptr || reduce->kind != ReduceKind::kSum) continue;
+    double length = 1;
+    for (const AxisId axis : reduce->axes) length *= static_cast<double>(program.axes[axis].extent);
+    longest = std::max(longest, length);
+  }
+  return 8 * unit + std::min(longest * 0x1p-24, 2e-3);
+}
+
+OutputCheck check_output(const TensorDecl& tensor, const TensorMemory& memory,
+                         const ExpectedTensor& expected, double tolerance) {
+  OutputCheck check;
+  if (memory.size() != poisoned_memory(tensor).size()) {
+    check.failure = tensor.name + " has " + std::to_string(memory.size()) + " bytes";
+    return check;
+  }
+  check.failure = written_gap(tensor, memory);
+  if (!check.failure.empty()) return check;
+  const bool whole = expected.elements.empty();
+  const auto element = [&](size_t i) {
+    return whole ? static_cast<int64_t>(i) : expected.elements[i];
+  };
+  std::vector<int64_t> position_of(static_cast<size_t>(element_count(tensor)));
+  for_each_element(tensor, [&](int64_t e, int64_t position) {
+    position_of[static_cast<size_t>(e)] = position;
+  });
+  SUNDOG_CHECK(!whole || expected.values.size() == position_of.size());
+  const Scales scales = scales_of(tensor, expected, element);
+  const int64_t length = row_length(tensor);
+  int64_t wrong = 0;
+  for (size_t i = 0; i < expected.values.size(); ++i) {
+    const int64_t e = element(i);
+    const double x = load(tensor, memory, position_of[static_cast<size_t>(e)]);
+    const double scale = scales.rows[static_cast<size_t>(e / length)];
+    const double error = relative_error(tensor.dtype, x, expected.values[i], scale, tolerance);
+    check.max_rel_error = std::max(check.max_rel_error, error);
+    ++check.compared;
+    if (error <= tolerance) continue;
+    if (wrong++ == 0) {
+      check.failure = element_name(tensor, e) + " is " + number(x) + ", expected " +
+                      number(expected.values[i]);
+    }
+  }
+  if (wrong > 0) {
+    check.failure += " (" + std::to_string(wrong) + " of " + std::to_string(check.compared) +
+                     " elements are off by more than " + number(tolerance) + " of their row)";
+  }
+  check.passed = wrong == 0;
+  return check;
+}
+
+OutputCheck check_outputs(const Program& program, std::span<const TensorMemory> memory,
+                          std::span<const ExpectedTensor> expected, double tolerance) {
+  SUNDOG_CHECK(memory.size() == program.outputs.size() && expected.size() == memory.size());
+  OutputCheck all;
+  all.passed = true;
+  for (size_t i = 0; i < memory.size(); ++i) {
+    const OutputCheck one =
+        check_output(program.outputs[i].tensor, memory[i], expected[i], tolerance);
+    all.max_rel_error = std::max(all.max_rel_error, one.max_rel_error);
+    all.compared += one.compared;
+    if (!one.passed && all.passed) all.failure = one.failure;
+    all.passed &= one.passed;
+  }
+  return all;
+}
+
+}  // namespace sundog::codegen

@@ -1,0 +1,70 @@
+// Is what a kernel wrote what the program says?  The comparison for the emulator and for a GPU alike:
+// random inputs within their declared ranges, outputs poisoned beforehand, everything that was not to be
+// written compared afterwards.
+//
+// The error model.  An output is right if |x - reference| <= tolerance * max |reference| of its row (the
+// last dimension), where the reference is float64 and the tolerance follows from the narrowest type that
+// the µGraph stores anything in and from the length of its reductions (kernel_tolerance).  NaN is wrong
+// unless the reference has it; infinities must agree, after rounding to the output's type.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/evaluate.h"
+#include "core/mugraph.h"
+#include "core/program.h"
+#include "core/status.h"
+
+namespace sundog::codegen {
+
+// Memory as a kernel sees it: span_elements(tensor) elements of its dtype, gaps included.
+using TensorMemory = std::vector<std::byte>;
+
+// Every byte of outputs and workspaces is this before a launch: NaN in all floating types.
+inline constexpr std::byte kPoison{0xff};
+
+// Uniform in the declared range where there is one, else in [-1, 1]; rounded to the dtype.  A function of
+// seed, tensor number and element alone.
+FloatTensor draw_input(const TensorDecl& tensor, uint64_t seed, uint32_t number);
+std::vector<FloatTensor> draw_inputs(const Program& program, uint64_t seed);
+
+TensorMemory to_memory(const TensorDecl& tensor, const FloatTensor& values);
+TensorMemory poisoned_memory(const TensorDecl& tensor);
+
+// What an output must hold.  values[i] belongs to logical element elements[i]; with no elements, values
+// holds all of them.
+struct ExpectedTensor {
+  std::vector<int64_t> elements;
+  std::vector<double> values;
+};
+
+// Expected outputs by core/evaluate.h: all elements if the program's work is at most `max_work`
+// multiplications or so, else whole rows drawn by the seed.
+Result<std::vector<ExpectedTensor>> expected_outputs(const Program& program,
+                                                     std::span<const FloatTensor> inputs,
+                                                     Rounding rounding, double max_work,
+                                                     uint64_t seed);
+
+double kernel_tolerance(const Program& program, const MuGraph& graph);
+
+struct OutputCheck {
+  bool passed = false;
+  double max_rel_error = 0;  // max |x - reference| over max |reference| of the row
+  int64_t compared = 0;      // elements
+  std::string failure;       // empty if passed; else the first wrong element
+};
+
+// Compares the memory of an output with what it must hold; what lies in gaps between its elements must
+// still be poison.
+OutputCheck check_output(const TensorDecl& tensor, const TensorMemory& memory,
+                         const ExpectedTensor& expected, double tolerance);
+
+// All outputs of a program as one check; the failure names the output.
+OutputCheck check_outputs(const Program& program, std::span<const TensorMemory> memory,
+                          std::span<const ExpectedTensor> expected, double tolerance);
+
+}  // namespace sundog::codegen

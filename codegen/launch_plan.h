@@ -1,0 +1,51 @@
+// The launch plan: how the kernels of one µGraph are launched, as data.  The launcher in the emitted
+// text, the launch in this process (codegen/launch.h) and the emulator are three readers of it.
+//
+// Inputs and outputs stand in the order of the program's.  Pointers are those handed in by the caller:
+// element (0, ..., 0) of a tensor lies `offset` elements behind them (core/program.h).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/dtype.h"
+
+namespace sundog::codegen {
+
+struct PlanTensor {
+  std::string name;
+  DType dtype = DType::kF16;
+  int64_t elements = 0;  // that must exist from the pointer on (span_elements)
+  int64_t bytes = 0;
+  bool operator==(const PlanTensor&) const = default;
+};
+
+// One pointer parameter of a kernel.
+struct PlanArgument {
+  enum class Kind { kInput, kOutput, kWorkspace };
+  Kind kind = Kind::kInput;
+  int index = 0;       // of the input or output
+  int64_t offset = 0;  // bytes into the workspace
+  bool operator==(const PlanArgument&) const = default;
+};
+
+struct PlanKernel {
+  std::string name;  // extern "C"
+  std::array<int64_t, 3> grid{1, 1, 1};
+  int block = 1;             // threads
+  int64_t shared_bytes = 0;  // dynamic
+  std::vector<PlanArgument> arguments;
+  bool operator==(const PlanKernel&) const = default;
+};
+
+struct LaunchPlan {
+  std::string name;  // of the emitted launcher
+  std::vector<PlanTensor> inputs, outputs;
+  int64_t workspace_bytes = 0;  // its content before a launch does not matter
+  std::vector<PlanKernel> kernels;
+  bool operator==(const LaunchPlan&) const = default;
+};
+
+}  // namespace sundog::codegen
