@@ -1,5 +1,5 @@
-// Standard output and error of the tool.  Results go to standard output, everything else to standard
-// error, and progress only to a terminal.
+// Standard output and error of the tool.  Results go to standard output, everything else to
+// standard error, and progress only to a terminal.
 #pragma once
 
 #include <string>

@@ -59,8 +59,10 @@ Result<std::string> read_file(const std::string& path, int64_t max_bytes) {
     if (size < 0) return cannot("read", path, errno);
     if (size == 0) return content;
     if (static_cast<int64_t>(content.size()) + size > max_bytes) {
-      return Error{ErrorCode::kBadInput, path + " is larger than " + human_bytes(max_bytes),
-                   "--input-bytes raises the limit", {}};
+      return Error{ErrorCode::kBadInput,
+                   path + " is larger than " + human_bytes(max_bytes),
+                   "--input-bytes raises the limit",
+                   {}};
     }
     content.append(buffer.data(), static_cast<size_t>(size));
   }

@@ -1,5 +1,5 @@
-// Reading the files that a user names: what they are, with a limit on their size and a clear message for
-// everything that can be wrong with one.
+// Reading the files that a user names: what they are, with a limit on their size and a clear
+// message for everything that can be wrong with one.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ enum class FileKind {
   kText,     // some other text
 };
 
-// The whole of a regular file, pipe or character device.  Errors (kIo, kLimit): it does not exist, is a
-// folder, may not be read, is longer than max_bytes.
+// The whole of a regular file, pipe or character device.  Errors (kIo, kLimit): it does not exist,
+// is a folder, may not be read, is longer than max_bytes.
 Result<std::string> read_file(const std::string& path, int64_t max_bytes);
 
 FileKind kind_of(std::string_view bytes, std::string_view path);

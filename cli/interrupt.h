@@ -1,5 +1,5 @@
-// Ctrl-C.  The first SIGINT, SIGTERM or SIGHUP asks the work to end with the best found so far; a second
-// one ends the tool at once, with nothing half-written.
+// Ctrl-C.  The first SIGINT, SIGTERM or SIGHUP asks the work to end with the best found so far; a
+// second one ends the tool at once, with nothing half-written.
 #pragma once
 
 #include <atomic>

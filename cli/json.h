@@ -45,7 +45,7 @@ class JsonWriter {
 
   std::string text_;
   int depth_ = 0;
-  bool fresh_ = true;      // nothing stands in the innermost bracket yet
+  bool fresh_ = true;  // nothing stands in the innermost bracket yet
   bool after_key_ = false;
 };
 

@@ -56,14 +56,14 @@ constexpr OptionSpec kOptions[] = {
     {"dot", 0, OptionKind::kFlag, "", "", 0, 0, kShow, false, "as a Graphviz graph"},
     {"proto", 0, OptionKind::kFlag, "", "", 0, 0, kShow, false,
      "as a protobuf message, in its text form on a terminal"},
-    {"verify-time", 0, OptionKind::kDuration, "TIME", "60s", 0.01, kMaxSeconds,
-     kOptimize | kVerify, true, "time to verify one candidate"},
+    {"verify-time", 0, OptionKind::kDuration, "TIME", "60s", 0.01, kMaxSeconds, kOptimize | kVerify,
+     true, "time to verify one candidate"},
     {"check-time", 0, OptionKind::kDuration, "TIME", "120s", 0.01, kMaxSeconds, kOptimize | kRun,
      true, "time to run one kernel in the emulator"},
-    {"compile-time", 0, OptionKind::kDuration, "TIME", "120s", 0.01, kMaxSeconds,
-     kOptimize | kRun, true, "time to compile one kernel"},
-    {"gpu-time", 0, OptionKind::kDuration, "TIME", "60s", 0.01, kMaxSeconds, kOptimize | kRun,
-     true, "time to run and time one candidate on the GPU"},
+    {"compile-time", 0, OptionKind::kDuration, "TIME", "120s", 0.01, kMaxSeconds, kOptimize | kRun,
+     true, "time to compile one kernel"},
+    {"gpu-time", 0, OptionKind::kDuration, "TIME", "60s", 0.01, kMaxSeconds, kOptimize | kRun, true,
+     "time to run and time one candidate on the GPU"},
     {"input-bytes", 0, OptionKind::kBytes, "SIZE", "64m", 1, 4e9, kReading, true,
      "largest file that is read"},
     {"json", 0, OptionKind::kFlag, "", "", 0, 0, kOptimize | kVerify | kRun | kVersion, false,
@@ -174,8 +174,8 @@ Status check_value(const OptionSpec& option, std::string_view value, const std::
       const std::string words = "|" + std::string(option.value) + "|";
       const bool known = !value.empty() && value.find('|') == std::string_view::npos &&
                          words.find("|" + std::string(value) + "|") != std::string::npos;
-      return known ? Status() : wrong("'" + std::string(value) + "' is not " +
-                                      std::string(option.value));
+      return known ? Status()
+                   : wrong("'" + std::string(value) + "' is not " + std::string(option.value));
     }
     case OptionKind::kInteger:
     case OptionKind::kDuration:
@@ -373,8 +373,8 @@ Result<Invocation> parse_invocation(
   }
   SUNDOG_RETURN_IF_ERROR(take_environment(invocation, environment));
   const auto count = static_cast<int>(invocation.operands.size());
-  if (!invocation.flag("help") && (count < invocation.command->min_operands ||
-                                   count > invocation.command->max_operands)) {
+  if (!invocation.flag("help") &&
+      (count < invocation.command->min_operands || count > invocation.command->max_operands)) {
     return bad_input("sundog " + name + " takes " + std::string(invocation.command->operands) +
                          (count == 0 ? "" : ", not " + std::to_string(count) + " operands"),
                      help);
@@ -391,8 +391,10 @@ std::string help_text(const CommandSpec* command) {
       left.resize(std::max<size_t>(left.size() + 2, 36), ' ');
       text += left + std::string(each.help) + "\n";
     }
-    return text + "\nsundog help COMMAND lists its options.  Exit codes: 0 done or equivalent, 1 different or\n"
-                  "failed, 2 bad input, 3 unknown.\n";
+    return text +
+           "\nsundog help COMMAND lists its options.  Exit codes: 0 done or equivalent, 1 "
+           "different or\n"
+           "failed, 2 bad input, 3 unknown.\n";
   }
   text = "sundog " + std::string(command->name) + " " + std::string(command->operands) + "\n  " +
          std::string(command->help) + "\n\n";

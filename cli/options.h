@@ -1,8 +1,8 @@
-// Every option and limit of the tool in one table: name, value, default, range, environment variable and
-// help.  The parser, `--help` and the checks of ranges all read it.
+// Every option and limit of the tool in one table: name, value, default, range, environment
+// variable and help.  The parser, `--help` and the checks of ranges all read it.
 //
-// An option is written `--name value` or `--name=value`.  What the command line does not give is taken
-// from the environment (SUNDOG_NAME), else it is the default.
+// An option is written `--name value` or `--name=value`.  What the command line does not give is
+// taken from the environment (SUNDOG_NAME), else it is the default.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@
 namespace sundog::cli {
 
 enum class OptionKind {
-  kFlag,      // no value
+  kFlag,  // no value
   kText,
-  kChoice,    // one of the words in `value`, separated by |
+  kChoice,  // one of the words in `value`, separated by |
   kInteger,
   kDuration,  // "90", "90s", "1.5m", "200ms", "1h": seconds
   kBytes,     // "4096", "512k", "64m", "2g"
@@ -40,8 +40,8 @@ enum CommandBit : unsigned {
 };
 
 struct OptionSpec {
-  std::string_view name;      // without the dashes
-  char letter;                // of the short form; 0: none
+  std::string_view name;  // without the dashes
+  char letter;            // of the short form; 0: none
   OptionKind kind;
   std::string_view value;     // how help names the value
   std::string_view fallback;  // default, as it would be written; empty: none
@@ -61,7 +61,8 @@ std::span<const OptionSpec> option_table();
 std::span<const CommandSpec> command_table();
 const CommandSpec* find_command(std::string_view name);
 
-// What a command line asks for.  Asking for an option that the command does not have is a bug of ours.
+// What a command line asks for.  Asking for an option that the command does not have is a bug of
+// ours.
 class Invocation {
  public:
   const CommandSpec* command = nullptr;
@@ -86,8 +87,8 @@ class Invocation {
   std::map<std::string, std::string, std::less<>> values_;
 };
 
-// Arguments without the program's name.  `environment` gives a variable's value or nothing.  The error's
-// hint names the help to read.
+// Arguments without the program's name.  `environment` gives a variable's value or nothing.  The
+// error's hint names the help to read.
 Result<Invocation> parse_invocation(
     std::span<const std::string> arguments,
     const std::function<std::optional<std::string>(const std::string&)>& environment);

@@ -1,6 +1,7 @@
-// Why a rename and not, say, a marker written last: whoever looks at the folder (a build system, a second
-// `sundog run`, a person after Ctrl-C) needs to know no convention.  Signals that end the tool are held
-// back while the hidden folder exists, so that it is left behind only by SIGKILL or a power cut.
+// Why a rename and not, say, a marker written last: whoever looks at the folder (a build system, a
+// second `sundog run`, a person after Ctrl-C) needs to know no convention.  Signals that end the
+// tool are held back while the hidden folder exists, so that it is left behind only by SIGKILL or a
+// power cut.
 #include "cli/result_folder.h"
 
 #include <dirent.h>

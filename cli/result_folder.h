@@ -1,6 +1,6 @@
-// The folder that `optimize` writes, as a whole or not at all: the files go to a hidden folder beside it,
-// which takes its place by one rename once everything is on the disk.  A folder that holds anything but a
-// result is never replaced.
+// The folder that `optimize` writes, as a whole or not at all: the files go to a hidden folder
+// beside it, which takes its place by one rename once everything is on the disk.  A folder that
+// holds anything but a result is never replaced.
 #pragma once
 
 #include <string>

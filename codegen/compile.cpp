@@ -110,8 +110,10 @@ Result<CompiledModule> compile_with_nvcc(const std::string& cuda, const std::str
                                          const ProcessLimits& limits) {
   const std::string nvcc = find_nvcc();
   if (nvcc.empty()) {
-    return Error{ErrorCode::kToolMissing, "nvcc was not found",
-                 "install the CUDA toolkit or set CUDA_HOME", {}};
+    return Error{ErrorCode::kToolMissing,
+                 "nvcc was not found",
+                 "install the CUDA toolkit or set CUDA_HOME",
+                 {}};
   }
   ScratchFolder folder;
   if (!folder.make()) return io_error("cannot make a temporary folder", "set TMPDIR");
@@ -126,7 +128,8 @@ Result<CompiledModule> compile_with_nvcc(const std::string& cuda, const std::str
     return Error{limit ? ErrorCode::kLimit : ErrorCode::kFailed,
                  "nvcc " + describe_end(*result, limits) + ": " +
                      first_error_line(result->err + result->out),
-                 {}, {}};
+                 {},
+                 {}};
   }
   CompiledModule module;
   std::ifstream file(target, std::ios::binary);
@@ -197,8 +200,7 @@ Result<CompiledModule> compile(const std::string& cuda, const std::string& arch,
   }
   if (!module.ok()) return module.error();
   module->kernels = parse_ptxas_log(module->log);
-  module->seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  module->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return module;
 }
 

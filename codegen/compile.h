@@ -1,9 +1,10 @@
-// From CUDA text to machine code for one architecture, with what it costs: registers, spills and shared
-// memory of each kernel, as ptxas counts them.
+// From CUDA text to machine code for one architecture, with what it costs: registers, spills and
+// shared memory of each kernel, as ptxas counts them.
 //
-// Two compilers: NVRTC, a library that is looked for at run time (codegen/nvrtc.h), and nvcc where a
-// toolkit is installed.  Neither is needed to build, search, verify, emit or test.  Either runs in a
-// child process, because a compiler may hang or crash on a kernel that nobody has compiled before.
+// Two compilers: NVRTC, a library that is looked for at run time (codegen/nvrtc.h), and nvcc where
+// a toolkit is installed.  Neither is needed to build, search, verify, emit or test.  Either runs
+// in a child process, because a compiler may hang or crash on a kernel that nobody has compiled
+// before.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +18,11 @@
 namespace sundog::codegen {
 
 struct KernelResources {
-  std::string name;  // of the entry function
-  int registers = 0;  // a thread
+  std::string name;                                     // of the entry function
+  int registers = 0;                                    // a thread
   int64_t spill_store_bytes = 0, spill_load_bytes = 0;  // a thread, static count
-  int64_t stack_bytes = 0;    // local memory a thread: spills, and arrays with computed indices
-  int64_t shared_bytes = 0;   // static, a block; the dynamic part is the launch plan's
+  int64_t stack_bytes = 0;   // local memory a thread: spills, and arrays with computed indices
+  int64_t shared_bytes = 0;  // static, a block; the dynamic part is the launch plan's
   bool operator==(const KernelResources&) const = default;
 };
 

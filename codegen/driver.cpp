@@ -16,7 +16,7 @@ namespace {
 // CUdevice_attribute and CUfunction_attribute.
 constexpr int kSmCount = 16, kL2Bytes = 38, kMajor = 75, kMinor = 76, kSharedOptIn = 97;
 constexpr int kFunctionLocalBytes = 3, kFunctionRegisters = 4, kFunctionDynamicShared = 8;
-constexpr int kCaptureThreadLocal = 1;     // CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+constexpr int kCaptureThreadLocal = 1;      // CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
 constexpr unsigned kStreamNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
 
 template <class Function>
@@ -72,8 +72,10 @@ const char* load(void* library, DriverApi& api) {
 }
 
 Error no_driver(std::string message) {
-  return {ErrorCode::kToolMissing, std::move(message),
-          "a GPU is needed only to time kernels; --on emulator runs them on the CPU", {}};
+  return {ErrorCode::kToolMissing,
+          std::move(message),
+          "a GPU is needed only to time kernels; --on emulator runs them on the CPU",
+          {}};
 }
 
 // The driver of this process, opened once and kept: it cannot be unloaded safely.
@@ -101,9 +103,7 @@ void ReleaseMemory::release(const DriverApi& api, DevicePointer pointer) { api.f
 void ReleaseModule::release(const DriverApi& api, void* module) { api.module_unload(module); }
 void ReleaseStream::release(const DriverApi& api, void* stream) { api.stream_destroy(stream); }
 void ReleaseEvent::release(const DriverApi& api, void* event) { api.event_destroy(event); }
-void ReleaseGraphExec::release(const DriverApi& api, void* graph) {
-  api.graph_exec_destroy(graph);
-}
+void ReleaseGraphExec::release(const DriverApi& api, void* graph) { api.graph_exec_destroy(graph); }
 
 Status Gpu::checked(int code, const char* call) const {
   if (code == 0) return {};
@@ -113,7 +113,8 @@ Status Gpu::checked(int code, const char* call) const {
   return Error{ErrorCode::kFailed,
                std::string(call) + ": " + (name == nullptr ? "error" : name) + " (" +
                    std::to_string(code) + ")" + (text == nullptr ? "" : std::string(", ") + text),
-               {}, {}};
+               {},
+               {}};
 }
 
 Result<Gpu> Gpu::open(int ordinal) {
@@ -142,7 +143,8 @@ Result<Gpu> Gpu::open(const DriverApi& d, int ordinal) {
   gpu.retained_ = true;
   SUNDOG_RETURN_IF_ERROR(gpu.checked(d.context_set(context), "cuCtxSetCurrent"));
   void* stream = nullptr;
-  SUNDOG_RETURN_IF_ERROR(gpu.checked(d.stream_create(&stream, kStreamNonBlocking), "cuStreamCreate"));
+  SUNDOG_RETURN_IF_ERROR(
+      gpu.checked(d.stream_create(&stream, kStreamNonBlocking), "cuStreamCreate"));
   gpu.stream_ = {&d, stream};
 
   char name[256] = "";
@@ -179,7 +181,9 @@ Result<DeviceBuffer> Gpu::allocate(int64_t bytes) {
   const auto size = static_cast<size_t>(std::max<int64_t>(bytes, 1));
   if (const Status status = checked(api_->allocate(&pointer, size), "cuMemAlloc"); !status.ok()) {
     return Error{ErrorCode::kLimit,
-                 status.error().message + " (for " + std::to_string(bytes) + " bytes)", {}, {}};
+                 status.error().message + " (for " + std::to_string(bytes) + " bytes)",
+                 {},
+                 {}};
   }
   return DeviceBuffer{{api_, pointer}, bytes};
 }
@@ -198,9 +202,8 @@ Status Gpu::download(std::span<std::byte> target, DevicePointer source) {
 
 Status Gpu::copy(DevicePointer target, DevicePointer source, int64_t bytes) {
   if (bytes == 0) return {};
-  return checked(
-      api_->device_to_device(target, source, static_cast<size_t>(bytes), stream_.get()),
-      "cuMemcpyDtoDAsync");
+  return checked(api_->device_to_device(target, source, static_cast<size_t>(bytes), stream_.get()),
+                 "cuMemcpyDtoDAsync");
 }
 
 Status Gpu::fill(DevicePointer target, uint8_t byte, int64_t bytes) {
@@ -233,7 +236,8 @@ Result<GpuKernel> Gpu::kernel(const GpuModule& module, const std::string& name,
                    "kernel " + name + " needs " + std::to_string(dynamic_shared_bytes) +
                        " bytes of shared memory; this GPU has " +
                        std::to_string(info_.max_shared_per_block),
-                   {}, {}};
+                   {},
+                   {}};
     }
     SUNDOG_RETURN_IF_ERROR(checked(api_->function_set(kernel.function, kFunctionDynamicShared,
                                                       static_cast<int>(dynamic_shared_bytes)),
@@ -243,8 +247,8 @@ Result<GpuKernel> Gpu::kernel(const GpuModule& module, const std::string& name,
   SUNDOG_RETURN_IF_ERROR(
       checked(api_->function_get(&kernel.registers, kFunctionRegisters, kernel.function),
               "cuFuncGetAttribute"));
-  SUNDOG_RETURN_IF_ERROR(checked(
-      api_->function_get(&local, kFunctionLocalBytes, kernel.function), "cuFuncGetAttribute"));
+  SUNDOG_RETURN_IF_ERROR(checked(api_->function_get(&local, kFunctionLocalBytes, kernel.function),
+                                 "cuFuncGetAttribute"));
   kernel.local_bytes = local;
   return kernel;
 }
@@ -257,13 +261,13 @@ Status Gpu::launch(const GpuKernel& kernel, const LaunchShape& shape,
   std::vector<DevicePointer> values(pointers.begin(), pointers.end());
   std::vector<void*> parameters;
   for (DevicePointer& value : values) parameters.push_back(&value);
-  return checked(api_->launch(kernel.function, static_cast<unsigned>(shape.grid[0]),
-                              static_cast<unsigned>(shape.grid[1]),
-                              static_cast<unsigned>(shape.grid[2]),
-                              static_cast<unsigned>(shape.block), 1, 1,
-                              static_cast<unsigned>(kernel.dynamic_shared_bytes), stream_.get(),
-                              parameters.data(), nullptr),
-                 "cuLaunchKernel");
+  return checked(
+      api_->launch(kernel.function, static_cast<unsigned>(shape.grid[0]),
+                   static_cast<unsigned>(shape.grid[1]), static_cast<unsigned>(shape.grid[2]),
+                   static_cast<unsigned>(shape.block), 1, 1,
+                   static_cast<unsigned>(kernel.dynamic_shared_bytes), stream_.get(),
+                   parameters.data(), nullptr),
+      "cuLaunchKernel");
 }
 
 Status Gpu::synchronize() {
@@ -271,8 +275,8 @@ Status Gpu::synchronize() {
 }
 
 Result<GpuGraph> Gpu::capture(const std::function<Status()>& body) {
-  SUNDOG_RETURN_IF_ERROR(checked(api_->begin_capture(stream_.get(), kCaptureThreadLocal),
-                                 "cuStreamBeginCapture"));
+  SUNDOG_RETURN_IF_ERROR(
+      checked(api_->begin_capture(stream_.get(), kCaptureThreadLocal), "cuStreamBeginCapture"));
   const Status enqueued = body();
   void* graph = nullptr;
   const Status ended = checked(api_->end_capture(stream_.get(), &graph), "cuStreamEndCapture");
@@ -281,8 +285,7 @@ Result<GpuGraph> Gpu::capture(const std::function<Status()>& body) {
     return enqueued.ok() ? ended.error() : enqueued.error();
   }
   void* executable = nullptr;
-  const Status made =
-      checked(api_->graph_instantiate(&executable, graph, 0), "cuGraphInstantiate");
+  const Status made = checked(api_->graph_instantiate(&executable, graph, 0), "cuGraphInstantiate");
   api_->graph_destroy(graph);
   if (!made.ok()) return made.error();
   return GpuGraph(api_, executable);
@@ -304,8 +307,8 @@ Status Gpu::record(const GpuEvent& event) {
 
 Result<double> Gpu::microseconds(const GpuEvent& from, const GpuEvent& to) {
   float milliseconds = 0;
-  SUNDOG_RETURN_IF_ERROR(checked(api_->event_elapsed(&milliseconds, from.get(), to.get()),
-                                 "cuEventElapsedTime"));
+  SUNDOG_RETURN_IF_ERROR(
+      checked(api_->event_elapsed(&milliseconds, from.get(), to.get()), "cuEventElapsedTime"));
   return double{milliseconds} * 1000;
 }
 
@@ -322,10 +325,9 @@ Result<GpuInfo> probe_gpu(int ordinal) {
     }
     const GpuInfo& info = gpu->info();
     answer.put(info.name);
-    for (const int64_t number :
-         {int64_t{info.major}, int64_t{info.minor}, int64_t{info.sms}, info.l2_bytes,
-          info.max_shared_per_block, info.free_bytes, info.total_bytes,
-          int64_t{info.driver_version}}) {
+    for (const int64_t number : {int64_t{info.major}, int64_t{info.minor}, int64_t{info.sms},
+                                 info.l2_bytes, info.max_shared_per_block, info.free_bytes,
+                                 info.total_bytes, int64_t{info.driver_version}}) {
       answer.put(number);
     }
     return answer.bytes();

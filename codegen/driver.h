@@ -1,14 +1,14 @@
-// The CUDA driver, opened at run time: device, memory, modules, launches, events and graphs, as much as
-// running and timing a launch plan needs.  No CUDA header is used; every call's code is checked and
-// becomes an Error that names the call and the driver's own words.
+// The CUDA driver, opened at run time: device, memory, modules, launches, events and graphs, as
+// much as running and timing a launch plan needs.  No CUDA header is used; every call's code is
+// checked and becomes an Error that names the call and the driver's own words.
 //
 //   Result<Gpu> gpu = Gpu::open(0);
 //   Result<DeviceBuffer> x = gpu->allocate(bytes);   gpu->upload(*x, data);
 //   Result<GpuModule> m = gpu->load(cubin);
 //   Result<GpuKernel> k = gpu->kernel(*m, "k0", dynamic_shared_bytes);
 //
-// A process that has opened a Gpu must not use CUDA in a forked child, so Sundog opens one only inside
-// run_in_child (codegen/process.h).
+// A process that has opened a Gpu must not use CUDA in a forked child, so Sundog opens one only
+// inside run_in_child (codegen/process.h).
 #pragma once
 
 #include <array>
@@ -26,8 +26,8 @@
 namespace sundog::codegen {
 
 struct GpuInfo {
-  std::string name;  // "NVIDIA H200"
-  int major = 0, minor = 0;        // compute capability
+  std::string name;          // "NVIDIA H200"
+  int major = 0, minor = 0;  // compute capability
   int sms = 0;
   int64_t l2_bytes = 0;
   int64_t max_shared_per_block = 0;  // with opt-in
@@ -102,7 +102,8 @@ struct LaunchShape {
 
 class Gpu {
  public:
-  // The device of that ordinal (CUDA_VISIBLE_DEVICES applies).  kToolMissing without a driver or device.
+  // The device of that ordinal (CUDA_VISIBLE_DEVICES applies).  kToolMissing without a driver or
+  // device.
   static Result<Gpu> open(int ordinal);
   static Result<Gpu> open(const DriverApi& api, int ordinal);  // api must outlive it
 

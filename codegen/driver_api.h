@@ -1,5 +1,5 @@
-// The functions of the CUDA driver that codegen/driver.h uses: a table, so that tests can put a driver of
-// their own in its place.
+// The functions of the CUDA driver that codegen/driver.h uses: a table, so that tests can put a
+// driver of their own in its place.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@ namespace sundog::codegen {
 
 using DevicePointer = unsigned long long;  // CUdeviceptr
 
-// The functions that are used, by the names that the driver exports (CUDA 11.4 and later).  Handles are
-// opaque pointers; CUresult, CUdevice and the enumerations are ints.
+// The functions that are used, by the names that the driver exports (CUDA 11.4 and later).  Handles
+// are opaque pointers; CUresult, CUdevice and the enumerations are ints.
 struct DriverApi {
   int (*init)(unsigned);
   int (*driver_version)(int*);

@@ -1,6 +1,6 @@
-// Inputs are drawn by position in memory, not by logical index: a broadcast dimension (stride 0) must show
-// one value everywhere.  Sampled references always hold the first and the last rows, where ragged tiles
-// and guards go wrong, beside some drawn in between.
+// Inputs are drawn by position in memory, not by logical index: a broadcast dimension (stride 0)
+// must show one value everywhere.  Sampled references always hold the first and the last rows,
+// where ragged tiles and guards go wrong, beside some drawn in between.
 #include "codegen/kernel_check.h"
 
 #include <algorithm>
@@ -68,7 +68,8 @@ double work_of(const Program& program, const std::vector<double>& extent_of) {
   return work;
 }
 
-// Axes that index an output, outermost first: what a sample may restrict.  The last dimension comes last.
+// Axes that index an output, outermost first: what a sample may restrict.  The last dimension comes
+// last.
 std::vector<AxisId> output_axes(const Program& program) {
   std::vector<AxisId> axes;
   for (const Output& output : program.outputs) {
@@ -83,8 +84,8 @@ std::vector<AxisId> output_axes(const Program& program) {
 
 enum class Corner { kFirst, kLast, kDrawn };
 
-// A box of output indices at the given corner with at most max_work of work, if restricting outputs can
-// achieve that.
+// A box of output indices at the given corner with at most max_work of work, if restricting outputs
+// can achieve that.
 std::vector<AxisRange> sample(const Program& program, Corner corner, double max_work,
                               uint64_t seed) {
   std::vector<double> extent_of;
@@ -129,7 +130,8 @@ std::string element_name(const TensorDecl& tensor, int64_t element) {
 // |x - reference| over scale; infinite where no tolerance can excuse x.
 double relative_error(DType dtype, double x, double reference, double scale, double tolerance) {
   constexpr double kWrong = std::numeric_limits<double>::infinity();
-  if (std::isnan(x) || std::isnan(reference)) return std::isnan(x) == std::isnan(reference) ? 0 : kWrong;
+  if (std::isnan(x) || std::isnan(reference))
+    return std::isnan(x) == std::isnan(reference) ? 0 : kWrong;
   const double stored = round_to(dtype, reference);
   if (x == stored) return 0;
   if (std::isinf(x) || std::isinf(stored)) {
@@ -178,9 +180,8 @@ Scales scales_of(const TensorDecl& tensor, const ExpectedTensor& expected, Eleme
 std::string written_gap(const TensorDecl& tensor, const TensorMemory& memory) {
   const auto size = static_cast<size_t>(bytes(tensor.dtype));
   std::vector<bool> used(memory.size() / size, false);
-  for_each_element(tensor, [&](int64_t, int64_t position) {
-    used[static_cast<size_t>(position)] = true;
-  });
+  for_each_element(tensor,
+                   [&](int64_t, int64_t position) { used[static_cast<size_t>(position)] = true; });
   for (size_t i = 0; i < used.size(); ++i) {
     if (used[i]) continue;
     for (size_t b = 0; b < size; ++b) {
@@ -197,10 +198,16 @@ std::string written_gap(const TensorDecl& tensor, const TensorMemory& memory) {
 
 FloatTensor draw_input(const TensorDecl& tensor, uint64_t seed, uint32_t number) {
   const double reach = tensor.dtype == DType::kI8 ? 8 : 1;
-  double low = tensor.low && !tensor.low->is_infinite() ? tensor.low->to_double() : -reach;
-  double high = tensor.high && !tensor.high->is_infinite() ? tensor.high->to_double() : reach;
-  if (low > high) (tensor.low && !tensor.low->is_infinite() ? high : low) = low + 2 * reach;
-  FloatTensor values{tensor.extents, std::vector<double>(static_cast<size_t>(element_count(tensor))), {}};
+  const auto bound = [](const std::optional<Number>& number, double otherwise) {
+    return number && !number->is_infinite() ? number->to_double() : otherwise;
+  };
+  double low = bound(tensor.low, -reach), high = bound(tensor.high, reach);
+  if (low > high) {  // one end was declared, beyond the usual other one
+    const bool low_declared = tensor.low && !tensor.low->is_infinite();
+    (low_declared ? high : low) = low_declared ? low + 2 * reach : high - 2 * reach;
+  }
+  FloatTensor values{
+      tensor.extents, std::vector<double>(static_cast<size_t>(element_count(tensor))), {}};
   const uint64_t key = mix(seed * 0x9e3779b97f4a7c15u + number);
   for_each_element(tensor, [&](int64_t element, int64_t position) {
     const double u = unit_interval(key ^ mix(static_cast<uint64_t>(position)));
@@ -222,7 +229,8 @@ std::vector<FloatTensor> draw_inputs(const Program& program, uint64_t seed) {
 
 TensorMemory poisoned_memory(const TensorDecl& tensor) {
   return TensorMemory(
-      static_cast<size_t>(span_elements(tensor)) * static_cast<size_t>(bytes(tensor.dtype)), kPoison);
+      static_cast<size_t>(span_elements(tensor)) * static_cast<size_t>(bytes(tensor.dtype)),
+      kPoison);
 }
 
 TensorMemory to_memory(const TensorDecl& tensor, const FloatTensor& values) {
@@ -310,9 +318,8 @@ OutputCheck check_output(const TensorDecl& tensor, const TensorMemory& memory,
     return whole ? static_cast<int64_t>(i) : expected.elements[i];
   };
   std::vector<int64_t> position_of(static_cast<size_t>(element_count(tensor)));
-  for_each_element(tensor, [&](int64_t e, int64_t position) {
-    position_of[static_cast<size_t>(e)] = position;
-  });
+  for_each_element(
+      tensor, [&](int64_t e, int64_t position) { position_of[static_cast<size_t>(e)] = position; });
   SUNDOG_CHECK(!whole || expected.values.size() == position_of.size());
   const Scales scales = scales_of(tensor, expected, element);
   const int64_t length = row_length(tensor);
@@ -326,8 +333,8 @@ OutputCheck check_output(const TensorDecl& tensor, const TensorMemory& memory,
     ++check.compared;
     if (error <= tolerance) continue;
     if (wrong++ == 0) {
-      check.failure = element_name(tensor, e) + " is " + number(x) + ", expected " +
-                      number(expected.values[i]);
+      check.failure =
+          element_name(tensor, e) + " is " + number(x) + ", expected " + number(expected.values[i]);
     }
   }
   if (wrong > 0) {

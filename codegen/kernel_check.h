@@ -1,11 +1,12 @@
-// Is what a kernel wrote what the program says?  The comparison for the emulator and for a GPU alike:
-// random inputs within their declared ranges, outputs poisoned beforehand, everything that was not to be
-// written compared afterwards.
+// Is what a kernel wrote what the program says?  The comparison for the emulator and for a GPU
+// alike: random inputs within their declared ranges, outputs poisoned beforehand, everything that
+// was not to be written compared afterwards.
 //
-// The error model.  An output is right if |x - reference| <= tolerance * max |reference| of its row (the
-// last dimension), where the reference is float64 and the tolerance follows from the narrowest type that
-// the µGraph stores anything in and from the length of its reductions (kernel_tolerance).  NaN is wrong
-// unless the reference has it; infinities must agree, after rounding to the output's type.
+// The error model.  An output is right if |x - reference| <= tolerance * max |reference| of its row
+// (the last dimension), where the reference is float64 and the tolerance follows from the narrowest
+// type that the µGraph stores anything in and from the length of its reductions (kernel_tolerance).
+// NaN is wrong unless the reference has it; infinities must agree, after rounding to the output's
+// type.
 #pragma once
 
 #include <cstddef>
@@ -27,16 +28,16 @@ using TensorMemory = std::vector<std::byte>;
 // Every byte of outputs and workspaces is this before a launch: NaN in all floating types.
 inline constexpr std::byte kPoison{0xff};
 
-// Uniform in the declared range where there is one, else in [-1, 1]; rounded to the dtype.  A function of
-// seed, tensor number and element alone.
+// Uniform in the declared range where there is one, else in [-1, 1]; rounded to the dtype.  A
+// function of seed, tensor number and element alone.
 FloatTensor draw_input(const TensorDecl& tensor, uint64_t seed, uint32_t number);
 std::vector<FloatTensor> draw_inputs(const Program& program, uint64_t seed);
 
 TensorMemory to_memory(const TensorDecl& tensor, const FloatTensor& values);
 TensorMemory poisoned_memory(const TensorDecl& tensor);
 
-// What an output must hold.  values[i] belongs to logical element elements[i]; with no elements, values
-// holds all of them.
+// What an output must hold.  values[i] belongs to logical element elements[i]; with no elements,
+// values holds all of them.
 struct ExpectedTensor {
   std::vector<int64_t> elements;
   std::vector<double> values;
@@ -58,8 +59,8 @@ struct OutputCheck {
   std::string failure;       // empty if passed; else the first wrong element
 };
 
-// Compares the memory of an output with what it must hold; what lies in gaps between its elements must
-// still be poison.
+// Compares the memory of an output with what it must hold; what lies in gaps between its elements
+// must still be poison.
 OutputCheck check_output(const TensorDecl& tensor, const TensorMemory& memory,
                          const ExpectedTensor& expected, double tolerance);
 

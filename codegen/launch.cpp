@@ -117,8 +117,7 @@ Status enqueue(Gpu& gpu, const LaunchPlan& plan, const Loaded& loaded, size_t co
           break;
       }
     }
-    const Status status =
-        gpu.launch(loaded.kernels[k], {kernel.grid, kernel.block}, pointers);
+    const Status status = gpu.launch(loaded.kernels[k], {kernel.grid, kernel.block}, pointers);
     if (!status.ok()) return failed("kernel " + kernel.name + ": " + status.error().message);
   }
   return {};
@@ -296,7 +295,9 @@ Status time_all(Gpu& gpu, std::span<const GpuJob> jobs, std::span<std::optional<
   Result<GpuEvent> from = gpu.event(), to = gpu.event();
   if (!from.ok()) return from.error();
   if (!to.ok()) return to.error();
-  const auto runnable = [&](size_t i) { return loaded[i].has_value() && reports[i].failure.empty(); };
+  const auto runnable = [&](size_t i) {
+    return loaded[i].has_value() && reports[i].failure.empty();
+  };
   for (size_t i = 0; i < jobs.size(); ++i) {
     if (!runnable(i)) continue;
     const Status status = prepare_timing(gpu, jobs[i], *loaded[i], data, *from, *to);

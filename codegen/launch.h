@@ -1,14 +1,17 @@
-// Runs launch plans on a GPU: first for their results, then for the clock, then for their results again.
+// Runs launch plans on a GPU: first for their results, then for the clock, then for their results
+// again.
 //
-// A kernel that writes nothing, works on what an earlier one left, or is right only the first time is the
-// fastest there is.  So outputs and workspaces are poisoned and fenced before each check, inputs compared
-// after it, and the check after the timing uses inputs that the kernel has never seen.
+// A kernel that writes nothing, works on what an earlier one left, or is right only the first time
+// is the fastest there is.  So outputs and workspaces are poisoned and fenced before each check,
+// inputs compared after it, and the check after the timing uses inputs that the kernel has never
+// seen.
 //
-// Method of timing.  All calls of one replay are captured into a CUDA graph, so that gaps between kernels
-// count; time = replay / calls; median over the replays of two rounds, the second with the jobs in reverse
-// order.  Cold: each call has another copy of the inputs, the copies together exceed the L2 four times (or
-// each is used once a replay), and 512 MB are read before every replay.  Warm: one copy, and an untimed
-// replay first.  Outputs and workspace are the same in every call.
+// Method of timing.  All calls of one replay are captured into a CUDA graph, so that gaps between
+// kernels count; time = replay / calls; median over the replays of two rounds, the second with the
+// jobs in reverse order.  Cold: each call has another copy of the inputs, the copies together
+// exceed the L2 four times (or each is used once a replay), and 512 MB are read before every
+// replay.  Warm: one copy, and an untimed replay first.  Outputs and workspace are the same in
+// every call.
 #pragma once
 
 #include <span>
@@ -41,16 +44,16 @@ Result<CheckData> make_check_data(const Program& program, Rounding rounding, dou
 
 struct MeasureOptions {
   int ordinal = 0;
-  bool time = true;           // false: check only
-  int replays = 22;           // per job and temperature, over both rounds
+  bool time = true;  // false: check only
+  int replays = 22;  // per job and temperature, over both rounds
   int64_t flush_bytes = int64_t{512} << 20;
-  std::string flush_cubin;    // of flush_source(); empty: memory is written instead of read
+  std::string flush_cubin;  // of flush_source(); empty: memory is written instead of read
 };
 
 struct Timing {
-  double cold_us = 0, warm_us = 0;  // one call, median
+  double cold_us = 0, warm_us = 0;          // one call, median
   double cold_spread = 0, warm_spread = 0;  // |round 1 - round 2| / median
-  int calls = 0, copies = 0;  // of a replay; of the inputs
+  int calls = 0, copies = 0;                // of a replay; of the inputs
 };
 
 struct GpuReport {
@@ -61,14 +64,14 @@ struct GpuReport {
   std::vector<int> registers;  // a kernel
 };
 
-// Checks and times the jobs on an open GPU.  A job that fails is not timed; after an error of the GPU
-// itself the later jobs fail too, since the context is lost.
+// Checks and times the jobs on an open GPU.  A job that fails is not timed; after an error of the
+// GPU itself the later jobs fail too, since the context is lost.
 std::vector<GpuReport> measure(Gpu& gpu, const Program& program, std::span<const GpuJob> jobs,
                                const CheckData& first, const CheckData& fresh,
                                const MeasureOptions& options);
 
-// The same in a child process with a watchdog.  An Error if the child crashed or was too slow, or if
-// there is no GPU.
+// The same in a child process with a watchdog.  An Error if the child crashed or was too slow, or
+// if there is no GPU.
 Result<std::vector<GpuReport>> measure_in_child(const Program& program,
                                                 std::span<const GpuJob> jobs,
                                                 const CheckData& first, const CheckData& fresh,

@@ -1,8 +1,9 @@
-// The launch plan: how the kernels of one µGraph are launched, as data.  The launcher in the emitted
-// text, the launch in this process (codegen/launch.h) and the emulator are three readers of it.
+// The launch plan: how the kernels of one µGraph are launched, as data.  The launcher in the
+// emitted text, the launch in this process (codegen/launch.h) and the emulator are three readers of
+// it.
 //
-// Inputs and outputs stand in the order of the program's.  Pointers are those handed in by the caller:
-// element (0, ..., 0) of a tensor lies `offset` elements behind them (core/program.h).
+// Inputs and outputs stand in the order of the program's.  Pointers are those handed in by the
+// caller: element (0, ..., 0) of a tensor lies `offset` elements behind them (core/program.h).
 #pragma once
 
 #include <array>

@@ -4,8 +4,8 @@
 #include <glob.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 #include <type_traits>
 
@@ -29,9 +29,8 @@ struct Nvrtc {
 
 // Folders where pip, conda and Debian put Python packages, newest Python last.
 const char* const kPythonFolders[] = {
-    "lib/python3*/site-packages",      "lib64/python3*/site-packages",
-    "lib/python3/dist-packages",       "local/lib/python3*/dist-packages",
-    ".venv/lib/python3*/site-packages"};
+    "lib/python3*/site-packages", "lib64/python3*/site-packages", "lib/python3/dist-packages",
+    "local/lib/python3*/dist-packages", ".venv/lib/python3*/site-packages"};
 
 std::vector<std::string> expand(const std::string& pattern) {
   std::vector<std::string> found;
@@ -165,8 +164,8 @@ Result<NvrtcOutput> nvrtc_compile(const std::string& cuda, const std::string& ar
   Result<Nvrtc> api = open_nvrtc();
   if (!api.ok()) return api.error();
   const auto failed = [&](const char* what, int code) {
-    return Error{ErrorCode::kFailed,
-                 std::string("NVRTC: ") + what + ": " + api->error_string(code), {}, {}};
+    return Error{
+        ErrorCode::kFailed, std::string("NVRTC: ") + what + ": " + api->error_string(code), {}, {}};
   };
   NvrtcOutput output;
   api->version(&output.major, &output.minor);
@@ -195,7 +194,8 @@ Result<NvrtcOutput> nvrtc_compile(const std::string& cuda, const std::string& ar
     api->destroy(&program);
     return Error{ErrorCode::kFailed,
                  std::string("NVRTC: ") + api->error_string(code) + ": " + first_error(output.log),
-                 hint, {}};
+                 hint,
+                 {}};
   }
   int cubin_code = api->cubin_size(program, &size);
   if (cubin_code == 0) {

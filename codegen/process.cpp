@@ -147,8 +147,8 @@ std::string describe_end(const ProcessResult& result, const ProcessLimits& limit
     case ProcessResult::End::kExited:
       return "exited with code " + std::to_string(result.code);
     case ProcessResult::End::kSignaled:
-      return "was killed by signal " + std::to_string(result.code) + " (" +
-             strsignal(result.code) + ")";
+      return "was killed by signal " + std::to_string(result.code) + " (" + strsignal(result.code) +
+             ")";
     case ProcessResult::End::kTimedOut:
       return "exceeded " + short_number(limits.seconds) + " s";
     case ProcessResult::End::kStopped:

@@ -1,5 +1,6 @@
-// The clock has the last word among the best few candidates.  Each is compiled, checked and timed in a
-// child process of its own with a watchdog, so that one that hangs or crashes costs only itself.
+// The clock has the last word among the best few candidates.  Each is compiled, checked and timed
+// in a child process of its own with a watchdog, so that one that hangs or crashes costs only
+// itself.
 //
 // Near-ties are decided by order, not by noise: of all within 2 % of the best time the first wins.
 #pragma once

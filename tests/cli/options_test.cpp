@@ -11,12 +11,11 @@ namespace {
 using Environment = std::map<std::string, std::string>;
 
 Result<Invocation> parse(std::vector<std::string> arguments, const Environment& environment = {}) {
-  return parse_invocation(arguments,
-                          [&](const std::string& name) -> std::optional<std::string> {
-                            const auto found = environment.find(name);
-                            if (found == environment.end()) return std::nullopt;
-                            return found->second;
-                          });
+  return parse_invocation(arguments, [&](const std::string& name) -> std::optional<std::string> {
+    const auto found = environment.find(name);
+    if (found == environment.end()) return std::nullopt;
+    return found->second;
+  });
 }
 
 // The message and hint of what must be refused.

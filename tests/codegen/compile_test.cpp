@@ -57,8 +57,7 @@ TEST_P(Compile, ReportsTheFirstErrorOfTheCompiler) {
   ASSERT_FALSE(module.ok());
   if (module.error().code == ErrorCode::kToolMissing) GTEST_SKIP();
   EXPECT_EQ(module.error().code, ErrorCode::kFailed);
-  EXPECT_NE(module.error().message.find("undeclared"), std::string::npos)
-      << module.error().message;
+  EXPECT_NE(module.error().message.find("undeclared"), std::string::npos) << module.error().message;
 }
 
 TEST_P(Compile, RefusesAnUnknownArchitecture) {

@@ -28,8 +28,8 @@ void run_or_capture(std::function<void()> command) {
   }
 }
 
-int launch(void* function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*,
-           void** parameters, void**) {
+int launch(void* function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+           void*, void** parameters, void**) {
   if (g_device->fail_launch != 0) return g_device->fail_launch;
   const std::string name = static_cast<Function*>(function)->name;
   // Three is the most that a kernel of these tests takes.

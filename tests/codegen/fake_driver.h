@@ -1,5 +1,5 @@
-// A CUDA driver that runs "kernels" written in C++ on host memory, so that launching, checking and timing
-// are tested without a GPU.  Time is a counter that each launch advances.
+// A CUDA driver that runs "kernels" written in C++ on host memory, so that launching, checking and
+// timing are tested without a GPU.  Time is a counter that each launch advances.
 #pragma once
 
 #include <cstddef>

@@ -34,8 +34,11 @@ class Launch : public testing::Test {
     job_.plan.outputs = {{"y", DType::kF32, kSize, kSize * 4}};
     job_.plan.workspace_bytes = 64;
     using Kind = PlanArgument::Kind;
-    job_.plan.kernels = {
-        {"k", {1, 1, 1}, 32, 0, {{Kind::kInput, 0, 0}, {Kind::kOutput, 0, 0}, {Kind::kWorkspace, 0, 0}}}};
+    job_.plan.kernels = {{"k",
+                          {1, 1, 1},
+                          32,
+                          0,
+                          {{Kind::kInput, 0, 0}, {Kind::kOutput, 0, 0}, {Kind::kWorkspace, 0, 0}}}};
     job_.tolerance = 1e-6;
     device_.kernels["k"] = [](const std::vector<std::byte*>& p) { twice(p[0], p[1]); };
     options_.flush_bytes = 4096;
@@ -120,7 +123,8 @@ TEST_F(Launch, SecondRoundRunsInReverse) {
     if (turns.empty() || turns.back() != name) turns.push_back(name);
   }
   // Check, preparation, round 1 and the first of round 2 join up; then the final checks.
-  EXPECT_EQ(turns, (std::vector<std::string>{"k", "other", "k", "other", "k", "other", "k", "other"}));
+  EXPECT_EQ(turns,
+            (std::vector<std::string>{"k", "other", "k", "other", "k", "other", "k", "other"}));
 }
 
 TEST_F(Launch, RefusesAKernelThatWritesNothing) {

@@ -87,8 +87,12 @@ TEST(Child, GivesBackAnyBytes) {
 }
 
 TEST(Child, ReportsCrashesAndEarlyExits) {
-  const auto crash = run_in_child(
-      "the kernel", [&]() -> std::string { raise(SIGSEGV); return {}; }, {});
+  const auto crash = run_in_child("the kernel",
+                                  [&]() -> std::string {
+                                    raise(SIGSEGV);
+                                    return {};
+                                  },
+                                  {});
   ASSERT_FALSE(crash.ok());
   EXPECT_EQ(crash.error().code, ErrorCode::kFailed);
   EXPECT_EQ(crash.error().message.rfind("the kernel", 0), 0u);
