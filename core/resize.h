@@ -1,0 +1,66 @@
+// The same program, the same µGraph, at other sizes: what exact tests at small sizes, reduced runs
+// on the emulator and re-use of a result on a new shape rest on.
+//
+// What an index expression says about sizes is kept: mixed radix numbers (4 * q.o + q.i, strides of
+// factors) follow the new extents.  A literal does not follow anything, so it pins: an axis that is
+// read shifted, strided or windowed keeps its extent, as does the dimension that it reads.  Two
+// axes that index the same dimension with the same extent are tied and change together.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/mugraph.h"
+#include "core/program.h"
+#include "core/status.h"
+
+namespace sundog {
+
+// Which axes of a program may change, and which only together.
+struct AxisClasses {
+  std::vector<uint32_t> class_of;  // per axis: the smallest axis of its class
+  std::vector<uint8_t> pinned;     // per axis: its extent must stay
+};
+AxisClasses axis_classes(const Program& program);
+
+// The program with these extents, one an axis: tensors, parameters and splits follow.  Strides that
+// were given keep their order, without padding.
+// require: pinned axes keep their extent, axes of a class are equal, extents of empty axes stay 0.
+Program with_extents(const Program& program, const std::vector<int64_t>& new_extents);
+
+// Small extents: a distinct prime for each class that is free, from `least` on, but never more than
+// the axis has; pinned axes keep theirs.
+std::vector<int64_t> small_extents(const Program& program, int64_t least = 2);
+
+// Sizes of a µGraph: extents of its axes, and of the factors of each kernel.  Entries of axes for
+// partial results are ignored: they are what their factor is.
+struct MuSizes {
+  std::vector<int64_t> axes;
+  std::vector<std::vector<int64_t>> factors;
+};
+MuSizes sizes_of(const MuGraph& graph);
+
+// The same structure at other sizes.  Error kUnsupported: a condition with a literal that does not
+// follow from tile sizes.  The result may still break check(), if the factors do not cover an axis.
+Result<MuGraph> with_sizes(const MuGraph& graph, const MuSizes& sizes);
+
+enum class ShrinkPolicy : uint8_t {
+  // As few elements as show everything: factors of 2 and a few, ragged where the original is
+  // ragged,
+  // every class of axes with an extent of its own.  For exact tests.
+  kFewElements,
+  // Tiles keep their extents; grids and loops are cut to few iterations, no loop below its
+  // pipeline's
+  // depth, and an edge tile keeps its remainder.  For running emitted kernels slowly.
+  kKeepTiles,
+};
+
+struct Shrunk {
+  Program program;
+  MuGraph graph;
+};
+
+// require: check(graph, program).ok().  Errors: as with_sizes.
+Result<Shrunk> shrink(const MuGraph& graph, const Program& program, ShrinkPolicy policy);
+
+}  // namespace sundog

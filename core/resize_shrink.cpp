@@ -1,0 +1,220 @@
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "core/check.h"
+#include "core/resize.h"
+
+// Shrinking picks an extent for each class of axes, the smallest at which every kernel can still
+// split it in the way it did: into as many factors, evenly or raggedly.  Both policies are such a
+// search; they differ in which factors may be cut, and how far.
+
+namespace sundog {
+namespace {
+
+// How one kernel splits one axis.
+struct Split {
+  uint32_t kernel = 0;
+  std::vector<AxisId> factors;  // outermost first
+  std::vector<int64_t> extents;
+  std::vector<int64_t> least;  // kKeepTiles: how far a grid or loop may be cut; 0: not at all
+  int64_t axis_extent = 0;
+
+  int64_t reach() const {
+    int64_t product = 1;
+    for (int64_t extent : extents) product *= extent;
+    return product;
+  }
+  bool ragged() const { return reach() > axis_extent; }
+};
+
+void find_loops(const std::vector<Statement>& body, std::map<AxisId, int>& stages) {
+  for (const Statement& statement : body) {
+    if (const auto* loop = std::get_if<Loop>(&statement.node)) {
+      int& most = stages[loop->factor];
+      most = std::max(most, loop->stages);
+      find_loops(loop->body, stages);
+    }
+  }
+}
+
+std::vector<Split> splits_of(const MuGraph& graph, AxisId axis) {
+  std::vector<Split> result;
+  for (uint32_t k = 0; k < graph.kernels.size(); ++k) {
+    const Kernel& kernel = graph.kernels[k];
+    Split split{k, factors_of(kernel, axis), {}, {}, graph.axes[axis].extent};
+    if (split.factors.empty()) continue;
+    std::map<AxisId, int> stages;
+    find_loops(kernel.body, stages);
+    for (AxisId f : split.factors) {
+      split.extents.push_back(kernel.factors[f].extent);
+      const bool grid = std::find(kernel.grid.begin(), kernel.grid.end(), f) != kernel.grid.end();
+      int64_t least = grid ? 2 : 0;
+      if (const auto loop = stages.find(f); loop != stages.end()) {
+        least = loop->second > 1 ? loop->second + 1 : 2;
+      }
+      split.least.push_back(std::min(least, split.extents.back()));
+    }
+    result.push_back(std::move(split));
+  }
+  return result;
+}
+
+// Factors of an axis of `extent` with the inner ones given; nothing if they are not ragged as
+// before.
+std::optional<std::vector<int64_t>> with_outermost(const Split& split, std::vector<int64_t> factors,
+                                                   int64_t extent, int64_t least) {
+  int64_t inner = 1;
+  for (size_t i = 1; i < factors.size(); ++i) inner *= factors[i];
+  factors[0] = (extent + inner - 1) / inner;
+  if (factors[0] < std::min(least, split.extents[0])) return std::nullopt;
+  if (split.extents[0] == 1 && factors[0] != 1) return std::nullopt;
+  if ((factors[0] * inner > extent) != split.ragged()) return std::nullopt;
+  return factors;
+}
+
+std::optional<std::vector<int64_t>> few_elements(const Split& split, int64_t extent) {
+  std::vector<int64_t> factors;
+  size_t innermost = 0;  // the last factor that is none of 1
+  for (size_t i = 0; i < split.extents.size(); ++i) {
+    factors.push_back(std::min<int64_t>(split.extents[i], 2));
+    if (split.extents[i] > 1) innermost = i;
+  }
+  if (innermost == 0) {
+    factors[0] = extent + (split.ragged() ? 1 : 0);
+    return factors;
+  }
+  const int64_t most = split.extents[0] == 1 ? extent + 1 : std::min<int64_t>(extent, 5);
+  for (int64_t v = 2; v <= std::min(most, split.extents[innermost]); ++v) {
+    factors[innermost] = v;
+    if (auto result = with_outermost(split, factors, extent, 2)) return result;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::vector<int64_t>> keep_tiles(const Split& split, int64_t extent) {
+  std::vector<int64_t> factors = split.extents;
+  int64_t tile = 1;
+  bool inside = true;
+  for (size_t i = factors.size(); i-- > 0;) {
+    inside = inside && split.least[i] == 0;
+    if (inside) tile *= factors[i];
+    if (i > 0 && split.least[i] > 0) factors[i] = split.least[i];
+  }
+  if (split.least[0] == 0 && split.extents[0] > 1) {  // a tile outside: nothing can be cut
+    if (extent != split.axis_extent) return std::nullopt;
+    return split.extents;
+  }
+  if (extent % tile != split.axis_extent % tile) return std::nullopt;
+  return with_outermost(split, factors, extent, split.least[0]);
+}
+
+std::optional<std::vector<int64_t>> refit(const Split& split, int64_t extent, ShrinkPolicy policy) {
+  switch (policy) {
+    case ShrinkPolicy::kFewElements:
+      return few_elements(split, extent);
+    case ShrinkPolicy::kKeepTiles:
+      return keep_tiles(split, extent);
+  }
+  SUNDOG_CHECK(false);
+}
+
+class Shrinker {
+ public:
+  Shrinker(const MuGraph& graph, const Program& program, ShrinkPolicy policy)
+      : graph_(graph), program_(program), policy_(policy), sizes_(sizes_of(graph)) {}
+
+  Result<Shrunk> run() {
+    const AxisClasses classes = axis_classes(program_);
+    for (AxisId a = 0; a < program_.axes.size(); ++a) {
+      if (classes.pinned[a] != 0) used_.insert(sizes_.axes[a]);
+    }
+    for (AxisId a = 0; a < program_.axes.size(); ++a) {
+      if (classes.pinned[a] != 0 || classes.class_of[a] != a) continue;
+      std::vector<AxisId> members;
+      for (AxisId b = a; b < program_.axes.size(); ++b) {
+        if (classes.class_of[b] == a) members.push_back(b);
+      }
+      shrink_class(members);
+    }
+    for (AxisId a = static_cast<AxisId>(program_.axes.size()); a < graph_.axes.size(); ++a) {
+      shrink_partial(a);
+    }
+    Result<MuGraph> graph = with_sizes(graph_, sizes_);
+    if (!graph.ok()) return graph.error();
+    const std::vector<int64_t> extents(
+        sizes_.axes.begin(),
+        sizes_.axes.begin() + static_cast<std::ptrdiff_t>(program_.axes.size()));
+    Shrunk result{with_extents(program_, extents), *std::move(graph)};
+    for (size_t i = 0; i < program_.inputs.size(); ++i) {
+      result.graph.tensors[i].decl = result.program.inputs[i];
+    }
+    for (size_t i = 0; i < program_.outputs.size(); ++i) {
+      result.graph.tensors[program_.inputs.size() + i].decl = result.program.outputs[i].tensor;
+    }
+    return result;
+  }
+
+ private:
+  void take(const Split& split, const std::vector<int64_t>& factors) {
+    for (size_t i = 0; i < factors.size(); ++i) {
+      sizes_.factors[split.kernel][split.factors[i]] = factors[i];
+    }
+  }
+
+  void shrink_class(const std::vector<AxisId>& members) {
+    std::vector<Split> splits;
+    for (AxisId a : members) {
+      for (Split& split : splits_of(graph_, a)) splits.push_back(std::move(split));
+    }
+    const int64_t original = graph_.axes[members[0]].extent;
+    const bool distinct = policy_ == ShrinkPolicy::kFewElements;
+    for (int64_t extent = 2; extent < original; ++extent) {
+      if (distinct && used_.contains(extent)) continue;
+      std::vector<std::vector<int64_t>> fits;
+      for (const Split& split : splits) {
+        auto factors = refit(split, extent, policy_);
+        if (!factors) break;
+        fits.push_back(*std::move(factors));
+      }
+      if (fits.size() != splits.size()) continue;
+      for (size_t i = 0; i < splits.size(); ++i) take(splits[i], fits[i]);
+      for (AxisId a : members) sizes_.axes[a] = extent;
+      used_.insert(extent);
+      return;
+    }
+    used_.insert(original);
+  }
+
+  // An axis of partial results has the extent of its factor; kernels that split it do so as before
+  // if they can, else not at all.
+  void shrink_partial(AxisId axis) {
+    const MuAxis& from = graph_.axes[axis];
+    const int64_t extent = sizes_.factors[from.kernel][from.factor];
+    sizes_.axes[axis] = extent;
+    if (extent == from.extent) return;
+    for (const Split& split : splits_of(graph_, axis)) {
+      auto factors = refit(split, extent, policy_);
+      if (!factors) {
+        factors = std::vector<int64_t>(split.factors.size(), 1);
+        (*factors)[0] = extent;
+      }
+      take(split, *factors);
+    }
+  }
+
+  const MuGraph& graph_;
+  const Program& program_;
+  const ShrinkPolicy policy_;
+  MuSizes sizes_;
+  std::set<int64_t> used_;
+};
+
+}  // namespace
+
+Result<Shrunk> shrink(const MuGraph& graph, const Program& program, ShrinkPolicy policy) {
+  return Shrinker(graph, program, policy).run();
+}
+
+}  // namespace sundog
