@@ -1,0 +1,306 @@
+#include "cli/result.h"
+
+#include <google/protobuf/text_format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/proto.h"
+#include "core/sundog.pb.h"
+
+namespace sundog::cli {
+namespace {
+
+using codegen::LaunchPlan;
+using codegen::PlanArgument;
+using codegen::PlanKernel;
+using codegen::PlanTensor;
+
+proto::Verdict::Answer answer_of(const std::string& text) {
+  if (text == "equivalent") return proto::Verdict::EQUIVALENT;
+  if (text == "different") return proto::Verdict::DIFFERENT;
+  return proto::Verdict::UNKNOWN;
+}
+
+std::string answer_text(const proto::Verdict& verdict) {
+  if (verdict.answer() == proto::Verdict::EQUIVALENT) return "equivalent";
+  if (verdict.answer() == proto::Verdict::DIFFERENT) return "different";
+  return verdict.reason().empty() ? "" : "unknown";
+}
+
+void to_message(const Evidence& evidence, proto::Verdict* message) {
+  message->set_answer(answer_of(evidence.answer));
+  message->set_reason(evidence.reason);
+  proto::Verdict::Field& field = *message->mutable_field();
+  field.set_rounds(evidence.rounds);
+  for (const uint64_t prime : evidence.primes) field.add_primes(prime);
+  for (const uint64_t seed : evidence.seeds) field.add_seeds(seed);
+  field.set_error_log2(evidence.error_log2);
+  field.set_real_sizes(evidence.real_sizes);
+  for (const Evidence::Case& each : evidence.numerics) {
+    proto::Verdict::NumericsCase& entry = *message->add_numerics();
+    entry.set_name(each.name);
+    entry.set_candidate_error(each.candidate_error);
+    entry.set_program_error(each.program_error);
+    entry.set_accepted(each.accepted);
+  }
+  message->set_ranges(evidence.ranges);
+  message->set_proof(evidence.proof);
+  message->set_kernel_check(evidence.kernel_check);
+}
+
+Evidence from_message(const proto::Verdict& message) {
+  Evidence evidence;
+  evidence.answer = answer_text(message);
+  evidence.reason = message.reason();
+  const proto::Verdict::Field& field = message.field();
+  evidence.rounds = field.rounds();
+  evidence.primes.assign(field.primes().begin(), field.primes().end());
+  evidence.seeds.assign(field.seeds().begin(), field.seeds().end());
+  evidence.error_log2 = field.error_log2();
+  evidence.real_sizes = field.real_sizes();
+  for (const proto::Verdict::NumericsCase& each : message.numerics()) {
+    evidence.numerics.push_back(
+        {each.name(), each.candidate_error(), each.program_error(), each.accepted()});
+    evidence.max_rel_error = std::max(evidence.max_rel_error, each.candidate_error());
+  }
+  evidence.ranges = message.ranges();
+  evidence.proof = message.proof();
+  evidence.kernel_check = message.kernel_check();
+  return evidence;
+}
+
+void to_message(const StoredCandidate& candidate, proto::SearchReport::Candidate* message) {
+  sundog::to_message(candidate.graph, message->mutable_graph());
+  message->set_predicted_us(candidate.predicted_us);
+  message->set_measured_us(candidate.measured_us.value_or(0));
+  message->set_structure(candidate.structure);
+  message->set_kind(candidate.kind);
+  to_message(candidate.evidence, message->mutable_verdict());
+}
+
+Result<StoredCandidate> from_message(const proto::SearchReport::Candidate& message,
+                                     const Program& program) {
+  StoredCandidate candidate;
+  Result<MuGraph> graph = sundog::from_message(message.graph(), program);
+  if (!graph.ok()) return graph.error();
+  candidate.graph = std::move(*graph);
+  candidate.predicted_us = message.predicted_us();
+  if (message.measured_us() > 0) candidate.measured_us = message.measured_us();
+  candidate.structure = message.structure();
+  candidate.kind = message.kind();
+  candidate.evidence = from_message(message.verdict());
+  return candidate;
+}
+
+void to_message(const StoredReport& report, proto::SearchReport* message) {
+  for (const StoredCandidate& candidate : report.candidates) {
+    to_message(candidate, message->add_candidates());
+  }
+  if (report.unfused) to_message(*report.unfused, message->mutable_unfused());
+  message->set_bound_us(report.bound_us);
+  message->set_gap(report.gap);
+  message->set_states(report.states);
+  message->set_seconds(report.seconds);
+  message->set_seconds_to_best(report.seconds_to_best);
+  message->set_stop_reason(report.stop_reason);
+  for (const auto& [rule, count] : report.pruned) {
+    proto::SearchReport::PruneCount& entry = *message->add_pruned();
+    entry.set_rule(rule);
+    entry.set_count(count);
+  }
+  message->set_kept_undecided(report.kept_undecided);
+  message->set_seed(report.seed);
+}
+
+Result<StoredReport> from_message(const proto::SearchReport& message, const Program& program) {
+  StoredReport report;
+  for (const proto::SearchReport::Candidate& entry : message.candidates()) {
+    Result<StoredCandidate> candidate = from_message(entry, program);
+    if (!candidate.ok()) return candidate.error();
+    report.candidates.push_back(std::move(*candidate));
+  }
+  if (message.has_unfused()) {
+    Result<StoredCandidate> unfused = from_message(message.unfused(), program);
+    if (!unfused.ok()) return unfused.error();
+    report.unfused = std::move(*unfused);
+  }
+  report.bound_us = message.bound_us();
+  report.gap = message.gap();
+  report.states = message.states();
+  report.seconds = message.seconds();
+  report.seconds_to_best = message.seconds_to_best();
+  report.stop_reason = message.stop_reason();
+  for (const proto::SearchReport::PruneCount& entry : message.pruned()) {
+    report.pruned[entry.rule()] = entry.count();
+  }
+  report.kept_undecided = message.kept_undecided();
+  report.seed = message.seed();
+  return report;
+}
+
+void to_message(const PlanTensor& tensor, proto::LaunchPlan::Tensor* message) {
+  message->set_name(tensor.name);
+  message->set_dtype(std::string(name(tensor.dtype)));
+  message->set_elements(tensor.elements);
+  message->set_bytes(tensor.bytes);
+}
+
+void to_message(const LaunchPlan& plan, proto::LaunchPlan* message) {
+  message->set_name(plan.name);
+  for (const PlanTensor& tensor : plan.inputs) to_message(tensor, message->add_inputs());
+  for (const PlanTensor& tensor : plan.outputs) to_message(tensor, message->add_outputs());
+  message->set_workspace_bytes(plan.workspace_bytes);
+  for (const PlanKernel& kernel : plan.kernels) {
+    proto::LaunchPlan::Kernel& entry = *message->add_kernels();
+    entry.set_name(kernel.name);
+    for (const int64_t blocks : kernel.grid) entry.add_grid(blocks);
+    entry.set_block(kernel.block);
+    entry.set_shared_bytes(kernel.shared_bytes);
+    for (const PlanArgument& argument : kernel.arguments) {
+      proto::LaunchPlan::KernelArgument& each = *entry.add_arguments();
+      each.set_kind(static_cast<proto::LaunchPlan::Argument>(argument.kind));
+      each.set_index(argument.index);
+      each.set_offset(argument.offset);
+    }
+  }
+}
+
+// The tensors of the plan must be the program's: their sizes decide how much memory is handed over.
+bool matches(const std::vector<PlanTensor>& plan, size_t i, const TensorDecl& tensor) {
+  return plan[i].dtype == tensor.dtype && plan[i].elements == span_elements(tensor) &&
+         plan[i].bytes == span_elements(tensor) * bytes(tensor.dtype);
+}
+
+Status check_plan(const LaunchPlan& plan, const Program& program) {
+  const Error wrong = bad_input("its launch plan does not fit its program");
+  if (plan.inputs.size() != program.inputs.size()) return wrong;
+  if (plan.outputs.size() != program.outputs.size()) return wrong;
+  for (size_t i = 0; i < plan.inputs.size(); ++i) {
+    if (!matches(plan.inputs, i, program.inputs[i])) return wrong;
+  }
+  for (size_t i = 0; i < plan.outputs.size(); ++i) {
+    if (!matches(plan.outputs, i, program.outputs[i].tensor)) return wrong;
+  }
+  constexpr int64_t kMaxWorkspace = int64_t{1} << 40;
+  if (plan.workspace_bytes < 0 || plan.workspace_bytes > kMaxWorkspace) return wrong;
+  for (const PlanKernel& kernel : plan.kernels) {
+    if (kernel.block < 1 || kernel.block > 1024 || kernel.shared_bytes < 0) return wrong;
+    for (const int64_t blocks : kernel.grid) {
+      if (blocks < 0 || blocks > (int64_t{1} << 31)) return wrong;
+    }
+    for (const PlanArgument& argument : kernel.arguments) {
+      const bool workspace = argument.kind == PlanArgument::Kind::kWorkspace;
+      const bool input = argument.kind == PlanArgument::Kind::kInput;
+      const size_t count = workspace ? 1 : input ? plan.inputs.size() : plan.outputs.size();
+      if (argument.index < 0 || static_cast<size_t>(argument.index) >= count) return wrong;
+      if (argument.offset < 0 || argument.offset > plan.workspace_bytes) return wrong;
+    }
+  }
+  return {};
+}
+
+Result<std::vector<PlanTensor>> from_message(
+    const google::protobuf::RepeatedPtrField<proto::LaunchPlan::Tensor>& messages) {
+  std::vector<PlanTensor> tensors;
+  for (const proto::LaunchPlan::Tensor& entry : messages) {
+    const std::optional<DType> dtype = parse_dtype(entry.dtype());
+    if (!dtype) return bad_input("its launch plan names an unknown type");
+    tensors.push_back({entry.name(), *dtype, entry.elements(), entry.bytes()});
+  }
+  return tensors;
+}
+
+Result<LaunchPlan> from_message(const proto::LaunchPlan& message, const Program& program) {
+  LaunchPlan plan;
+  plan.name = message.name();
+  auto inputs = from_message(message.inputs()), outputs = from_message(message.outputs());
+  if (!inputs.ok()) return inputs.error();
+  if (!outputs.ok()) return outputs.error();
+  plan.inputs = std::move(*inputs);
+  plan.outputs = std::move(*outputs);
+  plan.workspace_bytes = message.workspace_bytes();
+  for (const proto::LaunchPlan::Kernel& entry : message.kernels()) {
+    PlanKernel& kernel = plan.kernels.emplace_back();
+    kernel.name = entry.name();
+    if (entry.grid_size() != 3) return bad_input("its launch plan has a grid that is none");
+    for (int i = 0; i < 3; ++i) kernel.grid[static_cast<size_t>(i)] = entry.grid(i);
+    kernel.block = entry.block();
+    kernel.shared_bytes = entry.shared_bytes();
+    for (const proto::LaunchPlan::KernelArgument& each : entry.arguments()) {
+      if (!proto::LaunchPlan::Argument_IsValid(each.kind())) {
+        return bad_input("its launch plan has an unknown argument");
+      }
+      kernel.arguments.push_back(
+          {static_cast<PlanArgument::Kind>(each.kind()), each.index(), each.offset()});
+    }
+  }
+  SUNDOG_RETURN_IF_ERROR(check_plan(plan, program));
+  return plan;
+}
+
+proto::Result message_of(const StoredResult& result) {
+  proto::Result message;
+  message.set_version(result.version);
+  message.set_target(result.target);
+  sundog::to_message(result.program, message.mutable_program());
+  to_message(result.report, message.mutable_report());
+  to_message(result.plan, message.mutable_plan());
+  message.set_cuda(result.cuda);
+  return message;
+}
+
+std::string text_of(const google::protobuf::Message& message) {
+  std::string text;
+  google::protobuf::TextFormat::PrintToString(message, &text);
+  return text;
+}
+
+Error in_file(Error error, const std::string& file) {
+  error.message = file + " cannot be used: " + error.message;
+  return error;
+}
+
+}  // namespace
+
+std::string serialize(const StoredResult& result) { return message_of(result).SerializeAsString(); }
+
+Result<StoredResult> parse_result(std::string_view bytes, const std::string& file) {
+  proto::Result message;
+  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
+      !message.has_program() || message.version().empty()) {
+    return bad_input(file + " is no result of sundog, or is cut short",
+                     "run sundog optimize again to make a new one");
+  }
+  StoredResult result;
+  result.version = message.version();
+  result.target = message.target();
+  Result<Program> program = sundog::from_message(message.program());
+  if (!program.ok()) return in_file(program.error(), file);
+  result.program = std::move(*program);
+  Result<StoredReport> report = from_message(message.report(), result.program);
+  if (!report.ok()) return in_file(report.error(), file);
+  result.report = std::move(*report);
+  if (result.report.candidates.empty()) return bad_input(file + " holds no candidate");
+  Result<LaunchPlan> plan = from_message(message.plan(), result.program);
+  if (!plan.ok()) return in_file(plan.error(), file);
+  result.plan = std::move(*plan);
+  result.cuda = message.cuda();
+  return result;
+}
+
+std::string proto_text(const Program& program) {
+  proto::Program message;
+  sundog::to_message(program, &message);
+  return text_of(message);
+}
+
+std::string proto_text(const MuGraph& graph) {
+  proto::MuGraph message;
+  sundog::to_message(graph, &message);
+  return text_of(message);
+}
+
+std::string proto_text(const StoredResult& result) { return text_of(message_of(result)); }
+
+}  // namespace sundog::cli

@@ -1,0 +1,71 @@
+// result.pb: everything that a run of `sundog optimize` found, as core/sundog.proto stores it, without the
+// generated types.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/launch_plan.h"
+#include "core/mugraph.h"
+#include "core/program.h"
+#include "core/status.h"
+
+namespace sundog::cli {
+
+// What was found out about a candidate, in numbers and words.
+struct Evidence {
+  std::string answer;  // "equivalent", "different", "unknown"; empty: not asked
+  std::string reason;
+  int rounds = 0;
+  std::vector<uint64_t> primes, seeds;
+  double error_log2 = 0;
+  bool real_sizes = false;
+  struct Case {
+    std::string name;
+    double candidate_error = 0, program_error = 0;
+    bool accepted = false;
+  };
+  std::vector<Case> numerics;
+  std::string ranges, proof, kernel_check;
+  double max_rel_error = 0;  // over the numerics cases and the kernel check
+};
+
+struct StoredCandidate {
+  MuGraph graph;
+  double predicted_us = 0;
+  std::optional<double> measured_us;
+  std::string structure, kind;
+  Evidence evidence;
+};
+
+struct StoredReport {
+  std::vector<StoredCandidate> candidates;  // best first
+  std::optional<StoredCandidate> unfused;
+  double bound_us = 0, gap = 0, seconds = 0, seconds_to_best = 0;
+  uint64_t states = 0, kept_undecided = 0, seed = 0;
+  std::string stop_reason;
+  std::map<std::string, uint64_t> pruned;  // by rule
+};
+
+struct StoredResult {
+  std::string version, target;
+  Program program;
+  StoredReport report;
+  codegen::LaunchPlan plan;  // of the best candidate
+  std::string cuda;
+};
+
+std::string serialize(const StoredResult& result);
+// Trusts nothing: a truncated or hostile file is an Error that names `file`.
+Result<StoredResult> parse_result(std::string_view bytes, const std::string& file);
+
+// The protobuf text form of a program, of a µGraph or of a whole result.
+std::string proto_text(const Program& program);
+std::string proto_text(const MuGraph& graph);
+std::string proto_text(const StoredResult& result);
+
+}  // namespace sundog::cli
