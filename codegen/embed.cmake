@@ -1,7 +1,7 @@
 # Texts that the library carries with it (codegen/embedded.h): what emitted kernels contain, and what the
 # emulator compiles at run time.
 sundog_embed(sundog_codegen kPrimitivesText codegen/primitives.cuh)
-foreach(part IN ITEMS checks fiber hooks machine memory operations problems protocol runtime scheduler
-                      shadow sundog_emulator)
+foreach(part IN ITEMS checks fiber hooks machine matrices memory operations problems protocol
+                      runtime scheduler shadow sundog_emulator)
   sundog_embed(sundog_codegen emulator_${part} codegen/emulator/${part}.h)
 endforeach()

@@ -13,6 +13,7 @@ extern const std::string_view emulator_checks;
 extern const std::string_view emulator_fiber;
 extern const std::string_view emulator_hooks;
 extern const std::string_view emulator_machine;
+extern const std::string_view emulator_matrices;
 extern const std::string_view emulator_memory;
 extern const std::string_view emulator_operations;
 extern const std::string_view emulator_problems;

@@ -53,8 +53,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// --- compile
-// ----------------------------------------------------------------------------------------
+// --- compile ---
 
 Result<fs::path> make_temporary_folder() {
   std::error_code failed;
@@ -83,8 +82,7 @@ Status build_step(const std::vector<std::string>& command, double time_limit_s) 
                {}};
 }
 
-// --- run
-// ----------------------------------------------------------------------------------------------
+// --- run ---
 
 uint64_t round_up(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -228,8 +226,7 @@ void write_request(const SharedFile& file, const Layout& layout,
   }
 }
 
-// --- report
-// -------------------------------------------------------------------------------------------
+// --- report ---
 
 // The lines of the sources at which the problems stand, by pc; empty without addr2line.
 std::vector<std::string> find_lines(const fs::path& program,

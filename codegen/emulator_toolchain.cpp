@@ -41,6 +41,7 @@ std::vector<Text> part_texts() {
           {"scheduler.h", emulator_scheduler},
           {"checks.h", emulator_checks},
           {"operations.h", emulator_operations},
+          {"matrices.h", emulator_matrices},
           {"hooks.h", emulator_hooks},
           {"runtime.h", emulator_runtime},
           {"runtime.cpp", "#include \"runtime.h\"\n"},
@@ -175,7 +176,7 @@ Status build_parts(const EmulatorToolchain& tools, const fs::path& folder, doubl
   std::vector<std::vector<std::string>> commands;
   std::vector<std::string> runtime = common_flags(tools);
   for (const char* flag :
-       {"-O2", "-pthread", "-ftls-model=local-exec", "-fno-strict-aliasing", "-c"}) {
+       {"-O3", "-pthread", "-ftls-model=local-exec", "-fno-strict-aliasing", "-c"}) {
     runtime.push_back(flag);
   }
   runtime.insert(runtime.end(),

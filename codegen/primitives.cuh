@@ -34,7 +34,7 @@ namespace sd {
 using f16 = __half;
 using bf16 = __nv_bfloat16;
 
-// --- shared memory ------------------------------------------------------------------------------
+// --- shared memory ---
 
 // The dynamic shared memory of the block, aligned to 1,024 bytes.
 SD_INLINE unsigned char* shared_arena() {
@@ -47,7 +47,7 @@ SD_INLINE uint32_t shared_address(const void* pointer) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
-// --- bits ---------------------------------------------------------------------------------------
+// --- bits ---
 
 SD_INLINE uint32_t float_bits(float x) { return __float_as_uint(x); }
 SD_INLINE float bits_float(uint32_t bits) { return __uint_as_float(bits); }
@@ -78,7 +78,7 @@ SD_INLINE uint32_t float_to_tf32(float x) {
   return bits;
 }
 
-// --- arithmetic ---------------------------------------------------------------------------------
+// --- arithmetic ---
 // Errors in units of the last place, those of the CUDA math library without fast-math flags.
 
 SD_INLINE float exp(float x) { return expf(x); }         // 1 ulp
@@ -119,7 +119,7 @@ SD_INLINE float abs(float x) { return fabsf(x); }
 // Nearest integer, ties to even, saturated to 32 bits; NaN gives 0.
 SD_INLINE int round_to_int(float x) { return __float2int_rn(x); }
 
-// --- warps: all 32 lanes together ---------------------------------------------------------------
+// --- warps: all 32 lanes together ---
 
 // The value of lane (own ^ mask).  T has 4 bytes.
 template <class T>
@@ -138,7 +138,7 @@ SD_INLINE bool vote_all(bool predicate) { return __all_sync(0xffffffffu, predica
 // Bit i is the predicate of lane i.
 SD_INLINE uint32_t ballot(bool predicate) { return __ballot_sync(0xffffffffu, predicate); }
 
-// --- barriers -----------------------------------------------------------------------------------
+// --- barriers ---
 
 // Orders shared and global memory among the lanes of the warp.  Shuffles, votes, ldmatrix and mma
 // do not: what one lane stored, another sees only after sync_warp or a barrier.
@@ -154,7 +154,7 @@ SD_INLINE void barrier_arrive(int id, int count) {
   asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(count) : "memory");
 }
 
-// --- global memory ------------------------------------------------------------------------------
+// --- global memory ---
 
 namespace detail {
 
@@ -241,8 +241,7 @@ SD_INLINE uint32_t atomic_increment(uint32_t* address, uint32_t limit) {
 // What this thread wrote before is seen by the whole device before what it writes after.
 SD_INLINE void fence_device() { __threadfence(); }
 
-// --- copies from global to shared memory behind the thread's back
-// ----------------------------------
+// --- copies from global to shared memory behind the thread's back ---
 
 // Starts a copy of kBytes (4, 8 or 16; both addresses are multiples of it).  With a false predicate
 // nothing is read and zeros are written.  The bytes are there after cp_async_wait, for other
@@ -269,8 +268,7 @@ SD_INLINE void cp_async_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kGroups) : "memory");
 }
 
-// --- matrices: all 32 lanes together
-// -----------------------------------------------------------------
+// --- matrices: all 32 lanes together ---
 
 // ldmatrix: each of the 1, 2 or 4 matrices has 8 rows of 16 bytes in the arena; lane 8 i + r gives
 // the address of row r of matrix i, a multiple of 16.  Afterwards lane l holds the elements 2 (l %
@@ -351,8 +349,7 @@ SD_INLINE void mma_m16n8k8_tf32(float (&d)[4], const uint32_t (&a)[4], uint32_t 
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-// --- programmatic dependent launch (nothing below sm_90)
-// ----------------------------------------------
+// --- programmatic dependent launch (nothing below sm_90) ---
 
 // The next kernel of the stream may start once every block has called this or returned.
 SD_INLINE void grid_launch_dependents() {
@@ -375,7 +372,7 @@ SD_INLINE void grid_wait() {
 
 namespace sd {
 
-// --- narrow storage -----------------------------------------------------------------------------
+// --- narrow storage ---
 
 // One byte of storage each: 4 exponent and 3 mantissa bits without infinity, 5 and 2 with it.
 struct f8e4m3 {
@@ -432,7 +429,7 @@ SD_INLINE int8_t float_to_int8(float x) {
   return static_cast<int8_t>(value < -128 ? -128 : value > 127 ? 127 : value);
 }
 
-// --- conversion by type -------------------------------------------------------------------------
+// --- conversion by type ---
 
 // to_float(x) widens any stored type exactly (double is rounded); from_float<T>(x) rounds as above.
 SD_INLINE float to_float(float x) { return x; }
@@ -498,7 +495,7 @@ SD_INLINE void unpack<bf16>(float& low, float& high, uint32_t packed) {
   high = bits_float(packed & 0xffff0000u);
 }
 
-// --- vectors ------------------------------------------------------------------------------------
+// --- vectors ---
 
 // kCount values of T that load and store as one word of 2, 4, 8 or 16 bytes (f32 and f64 as well).
 template <class T, int kCount>
@@ -509,7 +506,7 @@ struct alignas(sizeof(T) * kCount) Vec {
   SD_INLINE const T& operator[](int i) const { return at[i]; }
 };
 
-// --- reductions over lanes ----------------------------------------------------------------------
+// --- reductions over lanes ---
 
 // Over all lanes that differ only in the bits of kLaneBits (31: the whole warp; 3: each four
 // neighbours); every lane gets the same bits.  Highest bit first.

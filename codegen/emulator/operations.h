@@ -1,9 +1,7 @@
 // The operations of a kernel that are more than a load, a store or arithmetic.
 //
 // A warp collective is a meeting: each lane leaves a pointer to its operands, which lie on its
-// stack, and waits; the last to come does the work for all 32, writing through those pointers. Sums
-// of an mma are formed in f32, element by element in ascending k, starting from the accumulator;
-// products are exact (hardware adds in groups and truncates, which no document fixes).
+// stack, and waits; the last to come does the work for all 32, writing through those pointers.
 #ifndef SUNDOG_EMULATOR_OPERATIONS_H
 #define SUNDOG_EMULATOR_OPERATIONS_H
 
@@ -35,8 +33,7 @@ void check_address(const void* address, int bytes, Space space, bool write) {
   abandon_block();
 }
 
-// --- meetings of a warp
-// ---------------------------------------------------------------------------------
+// --- meetings of a warp ---
 
 enum Operation { kShuffle = 1, kBallot, kSyncWarp, kLdmatrix, kMovmatrix, kMma };
 
@@ -121,8 +118,7 @@ void sync_warp(int line) {
   });
 }
 
-// --- barriers
-// -----------------------------------------------------------------------------------------------
+// --- barriers ---
 
 // Lets the waiting threads of a barrier go.
 inline void release_barrier(Worker& worker, int id) {
@@ -220,8 +216,7 @@ void barrier_arrive(int id, int count, int line) {
 
 void fence_device() { current_worker->fiber->fenced = true; }
 
-// --- asynchronous copies
-// ----------------------------------------------------------------------------------------
+// --- asynchronous copies ---
 
 inline void land(Copy& copy) {
   if (copy.src) {
@@ -274,128 +269,7 @@ void copy_wait(int groups) {
   }
 }
 
-// --- matrices
-// ------------------------------------------------------------------------------------------------------
-
-void ldmatrix(uint32_t* dst, const void* row, int matrices, bool transposed, int line) {
-  struct Operands {
-    uint32_t* dst;
-    const void* row;
-    int matrices;
-    bool transposed;
-  } mine{dst, row, matrices, transposed};
-  Worker& worker = *current_worker;
-  if ((worker.fiber->thread & 31) < matrices * 8) {
-    check_aligned(row, 16, "an ldmatrix row", SUNDOG_CALLER);
-    check_shared(worker, row, 16, Shadow::Kind::kRead, warp_actor(worker), SUNDOG_CALLER);
-  }
-  meet(kLdmatrix, line, mine, SUNDOG_CALLER, [](Operands* const* all) {
-    for (int m = 0; m < all[0]->matrices; ++m) {
-      uint16_t element[8][8];
-      for (int r = 0; r < 8; ++r) std::memcpy(element[r], all[m * 8 + r]->row, 16);
-      for (int lane = 0; lane < 32; ++lane) {
-        const int r = lane / 4, c = lane % 4 * 2;
-        const uint32_t low = all[0]->transposed ? element[c][r] : element[r][c];
-        const uint32_t high = all[0]->transposed ? element[c + 1][r] : element[r][c + 1];
-        all[lane]->dst[m] = low | high << 16;
-      }
-    }
-  });
-}
-
-uint32_t movmatrix(uint32_t src, int line) {
-  struct Operands {
-    uint32_t value, result;
-  } mine{src, 0};
-  meet(kMovmatrix, line, mine, SUNDOG_CALLER, [](Operands* const* all) {
-    const auto element = [all](int r, int c) {
-      return all[r * 4 + c / 2]->value >> (c % 2 * 16) & 0xffffu;
-    };
-    for (int lane = 0; lane < 32; ++lane) {
-      const int r = lane / 4, c = lane % 4 * 2;
-      all[lane]->result = element(c, r) | element(c + 1, r) << 16;
-    }
-  });
-  return mine.result;
-}
-
-struct MmaOperands {
-  float* d;
-  const uint32_t* a;
-  uint32_t b[2];
-};
-
-// Two operands of 16 bits in a word, as floats.
-inline void widen(Operand operand, uint32_t word, float& low, float& high) {
-  if (operand == Operand::kF16) {
-    low = f16_to_float({static_cast<uint16_t>(word)});
-    high = f16_to_float({static_cast<uint16_t>(word >> 16)});
-  } else {
-    low = bits_float(word << 16);
-    high = bits_float(word & 0xffff0000u);
-  }
-}
-
-template <int kDepth>
-inline void multiply(const float (&a)[16][16], const float (&b)[16][8], MmaOperands* const* all) {
-  for (int i = 0; i < 16; ++i) {
-    float* d[4];
-    float sum[8];
-    for (int t = 0; t < 4; ++t) {
-      d[t] = all[i % 8 * 4 + t]->d + i / 8 * 2;
-      sum[2 * t] = d[t][0];
-      sum[2 * t + 1] = d[t][1];
-    }
-    for (int k = 0; k < kDepth; ++k) {
-      for (int j = 0; j < 8; ++j) sum[j] += a[i][k] * b[k][j];
-    }
-    for (int t = 0; t < 4; ++t) {
-      d[t][0] = sum[2 * t];
-      d[t][1] = sum[2 * t + 1];
-    }
-  }
-}
-
-template <Operand kOperand>
-inline void mma_all(MmaOperands* const* all) {
-  alignas(64) float a[16][16], b[16][8];
-  for (int lane = 0; lane < 32; ++lane) {
-    const int g = lane / 4, t = lane % 4;
-    const MmaOperands& mine = *all[lane];
-    if constexpr (kOperand == Operand::kTf32) {
-      for (int q = 0; q < 4; ++q) {
-        a[g + (q & 1) * 8][t + (q >> 1) * 4] = bits_float(mine.a[q] & 0xffffe000u);
-      }
-      for (int q = 0; q < 2; ++q) b[t + q * 4][g] = bits_float(mine.b[q] & 0xffffe000u);
-    } else {
-      for (int q = 0; q < 4; ++q) {
-        float* at = &a[g + (q & 1) * 8][2 * t + (q >> 1) * 8];
-        widen(kOperand, mine.a[q], at[0], at[1]);
-      }
-      for (int q = 0; q < 2; ++q) {
-        widen(kOperand, mine.b[q], b[2 * t + q * 8][g], b[2 * t + q * 8 + 1][g]);
-      }
-    }
-  }
-  multiply<kOperand == Operand::kTf32 ? 8 : 16>(a, b, all);
-}
-
-void mma(float* d, const uint32_t* a, uint32_t b0, uint32_t b1, Operand operand, int line) {
-  MmaOperands mine{d, a, {b0, b1}};
-  meet(kMma, line, mine, SUNDOG_CALLER, [operand](MmaOperands* const* all) {
-    switch (operand) {
-      case Operand::kF16:
-        return mma_all<Operand::kF16>(all);
-      case Operand::kBf16:
-        return mma_all<Operand::kBf16>(all);
-      case Operand::kTf32:
-        return mma_all<Operand::kTf32>(all);
-    }
-  });
-}
-
-// --- atomics
-// -------------------------------------------------------------------------------------------------------
+// --- atomics ---
 
 // Replaces *address by update(*address) and returns what was there.
 template <class T, class Update>

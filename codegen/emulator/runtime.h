@@ -51,8 +51,7 @@ Request request;
   _exit(2);
 }
 
-// --- a kernel that faults
-// ---------------------------------------------------------------------------
+// --- a kernel that faults ---
 
 void on_fault(int signal, siginfo_t* info, void*) {
   Worker* worker = current_worker;
@@ -101,8 +100,7 @@ struct FaultStack {
   std::vector<char> memory;
 };
 
-// --- buffers
-// ----------------------------------------------------------------------------------------
+// --- buffers ---
 
 uint64_t round_up(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -165,8 +163,7 @@ void take_results(Memory& memory, int schedule) {
   }
 }
 
-// --- launches
-// -----------------------------------------------------------------------------------------
+// --- launches ---
 
 const Kernel& find_kernel(const FileLaunch& launch) {
   for (int i = 0; i < kKernelCount; ++i) {

@@ -39,8 +39,7 @@ namespace sd {
 using f16 = __half;
 using bf16 = __nv_bfloat16;
 
-// --- the runtime
-// ----------------------------------------------------------------------------------
+// --- the runtime ---
 
 namespace emulator {
 
@@ -108,13 +107,11 @@ struct Invoke<kKernel> {
 #define blockDim (::sd::emulator::block_dim())
 #define gridDim (::sd::emulator::grid_dim())
 
-// --- shared memory
-// ----------------------------------------------------------------------------------
+// --- shared memory ---
 
 inline unsigned char* shared_arena() { return emulator::arena(); }
 
-// --- bits
-// -------------------------------------------------------------------------------------------
+// --- bits ---
 
 inline uint32_t float_bits(float x) {
   uint32_t bits;
@@ -177,8 +174,7 @@ inline uint32_t float_to_tf32(float x) {
   return (bits + 0x1000u) & 0xffffe000u;
 }
 
-// --- arithmetic
-// ---------------------------------------------------------------------------------------
+// --- arithmetic ---
 
 inline float exp(float x) { return ::expf(x); }
 inline float exp2(float x) { return ::exp2f(x); }
@@ -219,8 +215,7 @@ inline int round_to_int(float x) {
   return static_cast<int>(__builtin_nearbyintf(x));
 }
 
-// --- warps
-// ----------------------------------------------------------------------------------------------
+// --- warps ---
 
 template <class T>
 inline T shfl_idx(T value, int lane, int line = __builtin_LINE()) {
@@ -245,8 +240,7 @@ inline bool vote_all(bool predicate, int line = __builtin_LINE()) {
   return emulator::ballot(predicate, line) == 0xffffffffu;
 }
 
-// --- barriers
-// -------------------------------------------------------------------------------------------
+// --- barriers ---
 
 inline void sync_warp(int line = __builtin_LINE()) { emulator::sync_warp(line); }
 inline void sync_threads(int line = __builtin_LINE()) { emulator::sync_threads(line); }
@@ -257,8 +251,7 @@ inline void barrier_arrive(int id, int count, int line = __builtin_LINE()) {
   emulator::barrier_arrive(id, count, line);
 }
 
-// --- global and shared memory
-// -----------------------------------------------------------------------------
+// --- global and shared memory ---
 
 namespace emulator {
 
@@ -319,8 +312,7 @@ inline uint32_t atomic_increment(uint32_t* address, uint32_t limit) {
 }
 inline void fence_device() { emulator::fence_device(); }
 
-// --- asynchronous copies
-// ------------------------------------------------------------------------------------
+// --- asynchronous copies ---
 
 template <int kBytes>
 inline void cp_async(void* dst, const void* src, bool predicate = true) {
@@ -333,8 +325,7 @@ inline void cp_async_wait() {
   emulator::copy_wait(kGroups);
 }
 
-// --- matrices
-// -------------------------------------------------------------------------------------------------
+// --- matrices ---
 
 inline void ldmatrix_x1(uint32_t (&dst)[1], const void* row, int line = __builtin_LINE()) {
   emulator::ldmatrix(dst, row, 1, false, line);
@@ -376,8 +367,7 @@ inline void mma_m16n8k8_tf32(float (&d)[4], const uint32_t (&a)[4], uint32_t b0,
   emulator::mma(d, a, b0, b1, emulator::Operand::kTf32, line);
 }
 
-// --- programmatic dependent launch: kernels run one after the other here
-// ----------------------------------------
+// --- programmatic dependent launch: kernels run one after the other here ---
 
 inline void grid_launch_dependents() {}
 inline void grid_wait() {}

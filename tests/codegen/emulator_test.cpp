@@ -51,8 +51,7 @@ std::vector<uint16_t> random_halves(size_t count, uint64_t seed) {
   return values;
 }
 
-// --- a GEMM and its bugs
-// ------------------------------------------------------------------------------
+// --- a GEMM and its bugs ---
 
 constexpr int kM = 100, kN = 128, kK = 96;
 constexpr size_t kGemmShared = 2 * 2 * (64 * 40 + 32 * 72);
