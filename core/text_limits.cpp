@@ -9,6 +9,27 @@ namespace {
 // Indices of indices multiply: below this, one more substitution cannot overflow.
 constexpr int64_t kMaxCoefficient = int64_t{1} << 31;
 
+// Byte counts stay below this, so that sums and products of a few of them cannot overflow.
+constexpr int64_t kMaxBytes = int64_t{1} << 62;
+constexpr int kMaxTermDepth = 5000;
+
+Status check_depth(const TermGraph& terms) {
+  std::vector<int> depth(terms.size(), 1);
+  for (TermId id = 0; id < terms.size(); ++id) {
+    for (TermId operand : operands(terms[id])) depth[id] = std::max(depth[id], depth[operand] + 1);
+    if (depth[id] > kMaxTermDepth) {
+      return limit_error("terms are nested deeper than " + std::to_string(kMaxTermDepth) + " levels");
+    }
+  }
+  return {};
+}
+
+Status check_size(const TensorDecl& tensor) {
+  if (size_fits(tensor)) return {};
+  return bad_input("tensor '" + tensor.name + "' is larger than 2^62 bytes",
+                   "are the parameters right?");
+}
+
 }  // namespace
 
 bool coefficients_fit(const IndexExpr& e) {
@@ -33,6 +54,38 @@ bool coefficients_fit(const TermGraph& terms, TermId first) {
     }
   }
   return true;
+}
+
+bool size_fits(const TensorDecl& tensor) {
+  const auto limit = static_cast<long double>(kMaxBytes / bytes(tensor.dtype));
+  long double elements = 1, reach = static_cast<long double>(tensor.offset);
+  for (int64_t extent : tensor.extents) {
+    elements *= static_cast<long double>(std::max<int64_t>(extent, 1));
+  }
+  for (size_t d = 0; d < tensor.strides.size() && d < tensor.extents.size(); ++d) {
+    reach += static_cast<long double>(tensor.strides[d]) *
+             static_cast<long double>(std::max<int64_t>(tensor.extents[d], 1));
+  }
+  return elements <= limit && reach + elements <= limit;
+}
+
+Status check_limits(const Program& program) {
+  for (const TensorDecl& input : program.inputs) SUNDOG_RETURN_IF_ERROR(check_size(input));
+  for (const Output& output : program.outputs) SUNDOG_RETURN_IF_ERROR(check_size(output.tensor));
+  return check_depth(program.terms);
+}
+
+Status check_limits(const MuGraph& graph) {
+  for (const DeviceTensor& tensor : graph.tensors) SUNDOG_RETURN_IF_ERROR(check_size(tensor.decl));
+  for (const Kernel& kernel : graph.kernels) {
+    long double blocks = 1;
+    for (AxisId f : kernel.grid) blocks *= static_cast<long double>(kernel.factors[f].extent);
+    if (blocks > static_cast<long double>(kMaxBytes)) {
+      return bad_input("kernel '" + kernel.name + "': the grid has more than 2^62 blocks");
+    }
+    SUNDOG_RETURN_IF_ERROR(check_depth(kernel.terms));
+  }
+  return {};
 }
 
 std::optional<std::pair<int64_t, int64_t>> index_range(const IndexExpr& e,

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/mugraph.h"
+#include "core/program.h"
 #include "core/term.h"
 
 namespace sundog::text {
@@ -14,6 +16,15 @@ namespace sundog::text {
 // the terms from `first` on.
 bool coefficients_fit(const IndexExpr& e);
 bool coefficients_fit(const TermGraph& terms, TermId first);
+
+// Whether elements and span of a tensor stay below 2^62 bytes, also were its empty dimensions not
+// empty.  Extents and strides must not be negative.
+bool size_fits(const TensorDecl& tensor);
+
+// The limits on what a reader returns, beyond check(): terms nested at most 5000 deep (later stages
+// walk them), grids of at most 2^62 blocks, tensors that fit.
+Status check_limits(const Program& program);
+Status check_limits(const MuGraph& graph);
 
 // The least and the largest value of an index (within +-2^62), with an extent for each axis; nothing if one of its
 // axes is empty.

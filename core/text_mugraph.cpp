@@ -2,6 +2,7 @@
 
 #include "core/text.h"
 #include "core/text_kernel.h"
+#include "core/text_limits.h"
 #include "core/text_suggest.h"
 #include "core/text_tensor.h"
 #include "core/text_terms.h"
@@ -145,7 +146,9 @@ Result<MuGraph> parse_mugraph(std::string_view text, std::string_view file_name,
   text::MuGraphBuilder builder(syntax, program, diagnostics);
   MuGraph graph = builder.build();
   if (diagnostics.failed()) return diagnostics.error();
-  if (Status status = check(graph, program); !status.ok()) {
+  Status status = check(graph, program);
+  if (status.ok()) status = text::check_limits(graph);
+  if (!status.ok()) {
     Error error = status.error();
     error.position = diagnostics.position(builder.place_of(error.message));
     return error;

@@ -583,10 +583,10 @@ Result<Program> parse_program(std::string_view text, std::string_view file_name,
   Program program = text::ProgramBuilder(syntax, defines, diagnostics).build();
   if (diagnostics.failed()) return diagnostics.error();
   program = renumbered(program);
-  if (Status status = check(program); !status.ok()) {
-    diagnostics.fail(status.error());
-    return diagnostics.error();
+  for (const Status& status : {text::check_limits(program), check(program)}) {
+    if (!status.ok()) diagnostics.fail(status.error());
   }
+  if (diagnostics.failed()) return diagnostics.error();
   if (warnings != nullptr) {
     for (Error& warning : diagnostics.warnings()) warnings->push_back(std::move(warning));
   }

@@ -1,38 +1,19 @@
 #include "core/text_tensor.h"
 
 #include <algorithm>
-#include <cmath>
 
+#include "core/text_limits.h"
 #include "core/text_terms.h"
 
 namespace sundog::text {
 namespace {
 
-// Byte counts stay below this, so that sums and products of a few of them cannot overflow.
-constexpr int64_t kMaxBytes = int64_t{1} << 62;
 constexpr int64_t kMaxAlignment = int64_t{1} << 20;
 
-void too_large(Diagnostics& diagnostics, Place at, const std::string& name) {
-  diagnostics.fail(at, "tensor '" + name + "' is larger than 2^62 bytes",
-                   "are the parameters right?");
-}
-
 void check_size(const TensorSyntax& syntax, Diagnostics& diagnostics, const TensorDecl& tensor) {
-  const auto limit = static_cast<long double>(kMaxBytes / bytes(tensor.dtype));
-  long double elements = 1, reach = static_cast<long double>(tensor.offset);
-  for (int64_t extent : tensor.extents) elements *= static_cast<long double>(extent);
-  for (size_t d = 0; d < tensor.strides.size(); ++d) {
-    reach += static_cast<long double>(tensor.strides[d]) *
-             static_cast<long double>(std::max<int64_t>(tensor.extents[d] - 1, 0));
-  }
-  if (tensor.strides.empty()) reach += elements;
-  if (elements > limit || reach > limit) {
-    return too_large(diagnostics, syntax.name.at, tensor.name);
-  }
-  // An empty dimension must not hide that the others overflow.
-  long double others = 1;
-  for (int64_t extent : tensor.extents) others *= static_cast<long double>(std::max<int64_t>(extent, 1));
-  if (others > limit) too_large(diagnostics, syntax.name.at, tensor.name);
+  if (size_fits(tensor)) return;
+  diagnostics.fail(syntax.name.at, "tensor '" + tensor.name + "' is larger than 2^62 bytes",
+                   "are the parameters right?");
 }
 
 void set_strides(const TensorSyntax& syntax, const IntegerOf& value_of, bool written,
