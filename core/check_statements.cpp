@@ -17,6 +17,20 @@ AxisSet set_of(const std::vector<AxisId>& list) {
   return set;
 }
 
+// A loop that is being run.  Two loops over one factor, one after the other, are two.
+struct OpenLoop {
+  AxisId factor = 0;
+  int id = 0;
+  bool operator==(const OpenLoop&) const = default;
+};
+using Loops = std::vector<OpenLoop>;
+
+AxisSet set_of(const Loops& loops) {
+  AxisSet set;
+  for (const OpenLoop& loop : loops) set.insert(loop.factor);
+  return set;
+}
+
 // Walks the statements in order and keeps what is computed so far and which loops are open.
 class Walk {
  public:
@@ -81,14 +95,14 @@ class Walk {
   }
 
   Status check_loop(const Loop& loop) {
-    if (std::find(open_.begin(), open_.end(), loop.factor) != open_.end()) {
+    if (set_of(open_).has(loop.factor)) {
       return bad_input(where() + "the loop over " + factor(loop.factor) + " is inside itself");
     }
     if (loop.stages < 1) {
       return bad_input(where() + "the loop over " + factor(loop.factor) + " has " +
                        std::to_string(loop.stages) + " stages");
     }
-    open_.push_back(loop.factor);
+    open_.push_back({loop.factor, next_loop_++});
     for (const IndexCondition& condition : loop.trim) {
       for (const auto& item : condition.expr.axes) {
         if (item.axis < kernel_.factors.size() && bound().has(item.axis)) continue;
@@ -173,9 +187,9 @@ class Walk {
       return bad_input(where(id) + "an accumulator is f32, not " + std::string(name(c.dtype)));
     }
     for (size_t i = open_.size() - static_cast<size_t>(loops.size()); i < open_.size(); ++i) {
-      if (!loops.has(open_[i])) {
+      if (!loops.has(open_[i].factor)) {
         return bad_input(where(id) + "it accumulates over an outer loop but not over " +
-                         factor(open_[i]) + " inside it");
+                         factor(open_[i].factor) + " inside it");
       }
     }
     return {};
@@ -194,15 +208,15 @@ class Walk {
     if (kernel_.computations[id].accumulate_into != kNone) {
       return bad_input(what + ", which was added into another accumulator", "read that one");
     }
-    const std::vector<AxisId>& around = *loops_of_[id];
+    const Loops& around = *loops_of_[id];
     size_t common = 0;
     while (common < around.size() && common < open_.size() && around[common] == open_[common]) {
       ++common;
     }
     const AxisSet loops = accumulated(id);
     for (size_t i = common; i < around.size(); ++i) {
-      if (loops.has(around[i])) continue;
-      return bad_input(what + " after the loop over " + factor(around[i]) +
+      if (loops.has(around[i].factor)) continue;
+      return bad_input(what + " after the loop over " + factor(around[i].factor) +
                        ", over which it does not accumulate");
     }
     return {};
@@ -265,8 +279,8 @@ class Walk {
     // target.
     for (size_t i = 0; i < open_.size(); ++i) {
       const bool shared = i < loops_of_[to]->size() && (*loops_of_[to])[i] == open_[i];
-      if (!shared && !own->axes.has(open_[i])) {
-        return bad_input(where(id) + "the loop over " + factor(open_[i]) +
+      if (!shared && !own->axes.has(open_[i].factor)) {
+        return bad_input(where(id) + "the loop over " + factor(open_[i].factor) +
                          " would add it again and again");
       }
     }
@@ -344,8 +358,9 @@ class Walk {
   const Kernel& kernel_;
   AxisSet grid_, looped_;
   std::vector<Dependence> dependences_;
-  std::vector<AxisId> open_;                                  // loops around, outermost first
-  std::vector<std::optional<std::vector<AxisId>>> loops_of_;  // of what is computed so far
+  Loops open_;  // loops around, outermost first
+  int next_loop_ = 0;
+  std::vector<std::optional<Loops>> loops_of_;  // of what is computed so far
 };
 
 }  // namespace
