@@ -113,6 +113,7 @@ bool is_plain_load(const Kernel& kernel, const Computation& computation) {
 }
 
 std::string number(double value) {
+  if (std::isnan(value)) return "nan";  // of either sign
   char text[32];
   std::snprintf(text, sizeof text, "%.6g", value);
   return text;
@@ -198,8 +199,8 @@ std::string written_gap(const TensorDecl& tensor, const TensorMemory& memory) {
 
 FloatTensor draw_input(const TensorDecl& tensor, uint64_t seed, uint32_t number) {
   const double reach = tensor.dtype == DType::kI8 ? 8 : 1;
-  const auto bound = [](const std::optional<Number>& number, double otherwise) {
-    return number && !number->is_infinite() ? number->to_double() : otherwise;
+  const auto bound = [](const std::optional<Number>& limit, double otherwise) {
+    return limit && !limit->is_infinite() ? limit->to_double() : otherwise;
   };
   double low = bound(tensor.low, -reach), high = bound(tensor.high, reach);
   if (low > high) {  // one end was declared, beyond the usual other one
@@ -249,14 +250,12 @@ Result<std::vector<ExpectedTensor>> expected_outputs(const Program& program,
                                                      std::span<const FloatTensor> inputs,
                                                      Rounding rounding, double max_work,
                                                      uint64_t seed) {
-  std::vector<double> extent_of;
-  for (const Axis& axis : program.axes) extent_of.push_back(static_cast<double>(axis.extent));
   std::vector<ExpectedTensor> expected(program.outputs.size());
   Evaluation evaluation;
   evaluation.rounding = rounding;
   // Where nothing can be left out, all of it is evaluated, however long it takes.
   if (sample(program, Corner::kFirst, max_work / 3, seed).empty() ||
-      work_of(program, extent_of) <= max_work) {
+      program_work(program) <= max_work) {
     auto values = evaluate(program, inputs, evaluation);
     if (!values.ok()) return values.error();
     for (size_t i = 0; i < expected.size(); ++i) expected[i].values = std::move((*values)[i]);
@@ -275,6 +274,12 @@ Result<std::vector<ExpectedTensor>> expected_outputs(const Program& program,
     }
   }
   return expected;
+}
+
+double program_work(const Program& program) {
+  std::vector<double> extent_of;
+  for (const Axis& axis : program.axes) extent_of.push_back(static_cast<double>(axis.extent));
+  return work_of(program, extent_of);
 }
 
 double kernel_tolerance(const Program& program, const MuGraph& graph) {

@@ -50,6 +50,10 @@ Result<std::vector<ExpectedTensor>> expected_outputs(const Program& program,
                                                      Rounding rounding, double max_work,
                                                      uint64_t seed);
 
+// Multiplications or so that a program needs: the volume of every reduction and of every output.
+double program_work(const Program& program);
+
+// The tolerance of the error model above for kernels of this µGraph.
 double kernel_tolerance(const Program& program, const MuGraph& graph);
 
 struct OutputCheck {
