@@ -4,43 +4,13 @@
 
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <random>
-#include <sstream>
 
 #include "core/dtype.h"
+#include "tests/codegen/emulator_helpers.h"
 
 namespace sundog::codegen {
 namespace {
-
-std::string read_kernel(const std::string& name) {
-  std::ifstream file(std::string(SUNDOG_SOURCE_DIR) + "/tests/codegen/kernels/" + name);
-  std::stringstream text;
-  text << file.rdbuf();
-  EXPECT_FALSE(text.str().empty()) << name;
-  return text.str();
-}
-
-// The kinds of the problems, each once, in order.
-std::vector<std::string> kinds(const EmulatorReport& report) {
-  std::vector<std::string> result;
-  for (const std::string& problem : report.problems) {
-    const std::string kind = problem.substr(0, problem.find(':'));
-    if (std::find(result.begin(), result.end(), kind) == result.end()) result.push_back(kind);
-  }
-  return result;
-}
-
-bool has_kind(const EmulatorReport& report, const std::string& kind) {
-  const std::vector<std::string> all = kinds(report);
-  return std::find(all.begin(), all.end(), kind) != all.end();
-}
-
-std::string join(const std::vector<std::string>& lines) {
-  std::string text;
-  for (const std::string& line : lines) text += line + "\n";
-  return text;
-}
 
 // Bits of random f16 values of about unit size.
 std::vector<uint16_t> random_halves(size_t count, uint64_t seed) {
@@ -60,9 +30,7 @@ struct Gemm {
   std::vector<uint16_t> a = random_halves(kM * kK, 1), b = random_halves(kK * kN, 2);
   std::vector<float> c = std::vector<float>(kM * kN, std::nanf(""));
 
-  EmulatorBuffer buffers[3] = {{a.data(), a.size() * 2, false},
-                               {b.data(), b.size() * 2, false},
-                               {c.data(), c.size() * 4, true}};
+  std::vector<EmulatorBuffer> buffers() { return {input(a), input(b), output(c)}; }
 
   EmulatorLaunch launch(int unit = 0) const {
     EmulatorLaunch result;
@@ -112,11 +80,7 @@ class EmulatorGemm : public testing::Test {
   EmulatorReport run(Gemm& gemm, int bug, int schedules = 4) {
     EmulatorOptions options;
     options.schedules = schedules;
-    EXPECT_TRUE(module_->ok()) << to_string(module_->error());
-    const EmulatorLaunch launch = gemm.launch(bug);
-    Result<EmulatorReport> report = (*module_)->run({&launch, 1}, gemm.buffers, options);
-    EXPECT_TRUE(report.ok()) << to_string(report.error());
-    return *report;
+    return run_kernel(*module_, gemm.launch(bug), gemm.buffers(), options);
   }
   static Result<EmulatorModule>* module_;
 };
