@@ -1,0 +1,29 @@
+#include "core/schedule/memory_plan.h"
+
+#include <string>
+
+namespace sundog {
+
+Status fits(const Kernel& kernel, const KernelPlan& plan, const Device& device) {
+  const std::string what = "kernel '" + kernel.name + "' needs ";
+  if (plan.shared_bytes > device.shared_per_block) {
+    return unsupported(what + std::to_string(plan.shared_bytes) + " bytes of shared memory; a block of " +
+                           device.name + " has " + std::to_string(device.shared_per_block),
+                       "smaller tiles or fewer stages");
+  }
+  if (plan.registers > kMaxRegisters) {
+    return unsupported(what + "about " + std::to_string(plan.registers) +
+                           " registers a thread; there are " + std::to_string(kMaxRegisters),
+                       "smaller tiles, more warps, or shared storage");
+  }
+  const int64_t block = int64_t{plan.registers} * kernel.warps * kLanes;
+  if (block > device.registers_per_sm) {
+    return unsupported(what + "about " + std::to_string(block) +
+                           " registers a block; a multiprocessor of " + device.name + " has " +
+                           std::to_string(device.registers_per_sm),
+                       "smaller tiles or fewer warps");
+  }
+  return {};
+}
+
+}  // namespace sundog

@@ -1,0 +1,204 @@
+// Pass 3 of planning: shared memory and registers.
+//
+// Rows of a shared tile are padded so that eight rows of 16 bytes lie in different banks (a pitch of
+// an odd number of 16-byte words), which is what ldmatrix reads and cp.async writes.  Tiles live from
+// the statement that writes them to the last that reads them, loops considered, and are placed first
+// fit: scratch memory for combining takes over what the operands of a loop have left.
+#include <algorithm>
+
+#include "core/schedule/planner.h"
+
+namespace sundog::planning {
+namespace {
+
+constexpr int64_t kChunk = 16;  // bytes that one lane of ldmatrix reads
+
+int64_t round_up(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
+
+class MemoryPass {
+ public:
+  explicit MemoryPass(Context& context) : x_(context) {}
+
+  void run() {
+    for (uint32_t id = 0; id < count(); ++id) pad_operands(id);
+    for (uint32_t id = 0; id < count(); ++id) size_tile(id);
+    for (uint32_t id = 0; id < count(); ++id) add_scratch(id);
+    for (uint32_t id = 0; id < count(); ++id) find_life(id);
+    place();
+    estimate_registers();
+  }
+
+ private:
+  uint32_t count() const { return static_cast<uint32_t>(x_.plan.computations.size()); }
+  ComputationPlan& plan(uint32_t id) { return x_.plan.computations[id]; }
+
+  // The atom reads whole 16-byte words and, along k, whole steps.
+  void pad_operands(uint32_t id) {
+    const auto& mma = plan(id).mma;
+    if (!mma) return;
+    for (bool a_side : {true, false}) {
+      if (a_side ? mma->a_in_registers : mma->b_in_registers) continue;
+      SharedTile& tile = *plan(a_side ? mma->a : mma->b).shared;
+      for (TileAxis& axis : tile.axes) {
+        if (axis.axis == mma->k) axis.extent = round_up(axis.extent, 16);
+      }
+      TileAxis& inner = tile.axes.back();
+      inner.extent = round_up(inner.extent, kChunk / bytes(tile.dtype));
+      ldmatrix_.push_back(a_side ? mma->a : mma->b);
+    }
+  }
+
+  void size_tile(uint32_t id) {
+    std::optional<SharedTile>& tile = plan(id).shared;
+    if (!tile) return;
+    if (tile->axes.empty()) {
+      tile->pitch = 1;
+      return;
+    }
+    const int64_t size = bytes(tile->dtype);
+    const int64_t row = tile->axes.back().extent * size;
+    int64_t rows = 1;
+    for (size_t i = 0; i + 1 < tile->axes.size(); ++i) rows *= tile->axes[i].extent;
+    int64_t pitch = row;
+    const bool strided = std::find(ldmatrix_.begin(), ldmatrix_.end(), id) != ldmatrix_.end();
+    if (rows > 1 && (row > kChunk || strided)) {
+      pitch = round_up(row, kChunk);
+      if (pitch / kChunk % 2 == 0) pitch += kChunk;
+    }
+    tile->pitch = pitch / size;
+  }
+
+  // One value an element and warp, in f32.
+  void add_scratch(uint32_t id) {
+    ComputationPlan& p = plan(id);
+    if (p.combine.warps.empty() || p.into_partial) return;
+    SharedTile& scratch = p.combine.scratch.emplace();
+    std::vector<AxisId> axes = x_.computation(id).axes;
+    const Mode run = vector_mode(p.combine.redistribute ? p.layout : p.partial);
+    const auto at = std::find(axes.begin(), axes.end(), run.axis);
+    if (run.extent > 1 && at != axes.end()) std::rotate(at, at + 1, axes.end());
+    scratch.axes = x_.tile(axes);
+    scratch.dtype = DType::kF32;
+    scratch.copies = static_cast<int>(p.combine.parts());
+    if (!scratch.axes.empty()) {
+      // A few words more, so that the rows of an accumulator's columns fall into different banks.
+      scratch.pitch = scratch.axes.back().extent;
+      if (scratch.axes.size() > 1 && scratch.pitch >= 8) {
+        scratch.pitch = round_up(scratch.pitch, 4) + 4;
+      }
+    }
+  }
+
+  int outermost_first(uint32_t id) const {
+    const ComputationPlan& p = x_.plan.computations[id];
+    for (int loop : x_.scan.computations[id].around) {
+      const LoopSite& site = x_.scan.loops[static_cast<size_t>(loop)];
+      if (p.loops.has(site.loop->factor)) return site.first;
+    }
+    return p.position;
+  }
+
+  int last_use(uint32_t id) const {
+    const StatementSite& own = x_.scan.computations[id];
+    int last = own.position;
+    const auto use = [&](const StatementSite& site) {
+      last = std::max(last, x_.scan.lives_until(own, site));
+    };
+    for (uint32_t reader : x_.scan.readers[id]) use(x_.scan.computations[reader]);
+    for (const StoreSite& store : x_.scan.stores) {
+      if (store.store->computation == id) use(store.site);
+    }
+    for (uint32_t other = 0; other < x_.kernel.computations.size(); ++other) {
+      if (x_.computation(other).accumulate_into == id) use(x_.scan.computations[other]);
+    }
+    return last;
+  }
+
+  void find_life(uint32_t id) {
+    ComputationPlan& p = plan(id);
+    const int combined =
+        p.deferred ? (p.finish_before < 0 ? p.position : p.finish_before - 1) : p.position;
+    if (p.combine.scratch) p.combine.scratch->first = p.combine.scratch->last = combined;
+    if (!p.shared) return;
+    p.shared->last = std::max(last_use(id), combined);
+    p.shared->first = p.deferred ? combined : outermost_first(id);
+    if (p.ring == kNone) return;
+    const LoopSite& ring = x_.scan.loops[static_cast<size_t>(x_.scan.computations[id].around.back())];
+    p.shared->first = ring.first;
+    p.shared->last = std::max(p.shared->last, ring.last);
+  }
+
+  void place() {
+    std::vector<SharedTile*> tiles;
+    for (ComputationPlan& p : x_.plan.computations) {
+      if (p.shared) tiles.push_back(&*p.shared);
+      if (p.combine.scratch) tiles.push_back(&*p.combine.scratch);
+    }
+    // Large ones first: the small ones fill the gaps.
+    std::stable_sort(tiles.begin(), tiles.end(), [](const SharedTile* a, const SharedTile* b) {
+      return a->bytes() > b->bytes();
+    });
+    constexpr int64_t kAlignment = 128;
+    for (size_t i = 0; i < tiles.size(); ++i) {
+      SharedTile& tile = *tiles[i];
+      std::vector<std::pair<int64_t, int64_t>> taken;
+      for (size_t j = 0; j < i; ++j) {
+        if (tiles[j]->first <= tile.last && tile.first <= tiles[j]->last) {
+          taken.push_back({tiles[j]->offset, tiles[j]->offset + tiles[j]->bytes()});
+        }
+      }
+      std::sort(taken.begin(), taken.end());
+      int64_t offset = 0;
+      for (auto [begin, end] : taken) {
+        if (offset + tile.bytes() <= begin) break;
+        offset = std::max(offset, round_up(end, kAlignment));
+      }
+      tile.offset = offset;
+      x_.plan.shared_bytes = std::max(x_.plan.shared_bytes, offset + tile.bytes());
+    }
+    x_.plan.shared_bytes = round_up(x_.plan.shared_bytes, 16);
+  }
+
+  static int64_t words(const Layout& layout, DType dtype) {
+    return (slots(layout) * std::max(bytes(dtype), 2) + 3) / 4;
+  }
+
+  // The most registers that live at once at any statement, and a flat amount for addresses.
+  void estimate_registers() {
+    constexpr int kAddresses = 32;
+    std::vector<std::pair<int, int64_t>> changes;
+    for (uint32_t id = 0; id < count(); ++id) {
+      const ComputationPlan& p = plan(id);
+      int64_t held = 0, passing = 0;
+      const bool reduction = p.kind == Realisation::kReduce || p.kind == Realisation::kMma;
+      if (p.in_registers || reduction) held = words(p.layout, x_.computation(id).dtype);
+      if (reduction) held = std::max(held, words(p.partial, DType::kF32));
+      if (p.mma) passing = slots(slice(p.mma->a_layout, AxisSet::of(p.mma->m))) * 4 + 8;
+      const int first = outermost_first(id);
+      const int last = p.in_registers ? last_use(id) : p.deferred ? std::max(p.finish_before, p.position)
+                                                                  : p.position;
+      changes.push_back({2 * first, held});
+      changes.push_back({2 * last + 1, -held});
+      changes.push_back({2 * p.position, passing});
+      changes.push_back({2 * p.position + 1, -passing});
+    }
+    std::sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) {
+      return a.first != b.first ? a.first < b.first : a.second > b.second;
+    });
+    int64_t live = 0, most = 0;
+    for (auto [position, change] : changes) {
+      live += change;
+      most = std::max(most, live);
+    }
+    x_.plan.registers = static_cast<int>(std::min<int64_t>(kAddresses + most, 1 << 20));
+  }
+
+  Context& x_;
+  std::vector<uint32_t> ldmatrix_;
+};
+
+}  // namespace
+
+void plan_memory(Context& context) { MemoryPass(context).run(); }
+
+}  // namespace sundog::planning

@@ -1,0 +1,199 @@
+// Tensor cores: which axes of a sum of products the m16n8k16 atom cuts, and who holds what.
+//
+// An axis that both operands have and the sum removes is a k axis; one that only the M side (N side)
+// has is an m (n) axis; one that both have and the sum keeps is a batch.  Of each kind the atom cuts
+// the longest; the others are registers (or warps) around it.  Atoms of one warp are neighbours, so
+// that the accumulator of one product is the A fragment of the next one (P in attention).
+#include <algorithm>
+
+#include "core/schedule/planner.h"
+
+namespace sundog::planning {
+namespace {
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+struct Operand {
+  uint32_t computation = 0;
+  AxisSet axes;
+};
+
+class MmaPass {
+ public:
+  MmaPass(const Context& context, uint32_t id) : x_(context), id_(id) {}
+
+  std::optional<MmaPlan> run(Layout& iteration) {
+    if (!find_operands() || !find_axes()) return std::nullopt;
+    spread_warps();
+    iteration = accumulator();
+    plan_.a_layout = fragment(plan_.m, /*a_side=*/true);
+    plan_.b_layout = fragment(plan_.n, /*a_side=*/false);
+    plan_.k_steps = ceil_div(ceil_div(x_.extent(plan_.k), 16), warps_of(plan_.k));
+    plan_.a_in_registers = held(a_, plan_.a_layout);
+    plan_.b_in_registers = held(b_, plan_.b_layout);
+    return plan_;
+  }
+
+ private:
+  bool find_operands() {
+    const Computation& c = x_.computation(id_);
+    const ReduceTerm* reduce = root_reduction(x_.kernel, id_);
+    const auto* product = std::get_if<ApplyTerm>(&x_.kernel.terms[reduce->operand]);
+    if (product == nullptr || product->operands.size() != 2) return false;
+    Operand sides[2];
+    for (int i = 0; i < 2; ++i) {
+      const auto* local =
+          std::get_if<LocalTerm>(&x_.kernel.terms[product->operands[static_cast<size_t>(i)]]);
+      if (local == nullptr) return false;
+      sides[i] = {local->computation, local->axes};
+    }
+    a_ = sides[c.mma_swap ? 1 : 0];
+    b_ = sides[c.mma_swap ? 0 : 1];
+    plan_.a = a_.computation;
+    plan_.b = b_.computation;
+    plan_.dtype = x_.computation(plan_.a).dtype;
+    return plan_.a != plan_.b && plan_.dtype == x_.computation(plan_.b).dtype &&
+           (plan_.dtype == DType::kF16 || plan_.dtype == DType::kBF16);
+  }
+
+  AxisId longest(AxisSet set) const {
+    AxisId best = kNone;
+    for (AxisId f : set) {
+      if (best == kNone || x_.extent(f) > x_.extent(best)) best = f;
+    }
+    return best;
+  }
+
+  bool find_axes() {
+    const AxisSet reduced = x_.plan.computations[id_].reduced;
+    const AxisSet kept = x_.tile_axes(id_);
+    for (AxisId f : reduced | kept) {
+      if (x_.extent(f) < 1) return false;
+    }
+    if (!(a_.axes & b_.axes).contains(reduced) || !(a_.axes | b_.axes).contains(kept)) return false;
+    plan_.k = longest(reduced);
+    plan_.m = longest((kept & a_.axes) - b_.axes);
+    plan_.n = longest((kept & b_.axes) - a_.axes);
+    if (plan_.k == kNone || plan_.m == kNone || plan_.n == kNone) return false;
+    for (AxisId f : reduced) {
+      if (f != plan_.k) plan_.outer_k.push_back(f);
+    }
+    return true;
+  }
+
+  int64_t atoms(AxisId f) const {
+    if (f == plan_.m || f == plan_.k) return ceil_div(x_.extent(f), 16);
+    if (f == plan_.n) return ceil_div(x_.extent(f), 8);
+    return x_.extent(f);
+  }
+
+  int64_t warps_of(AxisId f) const {
+    for (const Mode& w : warps_) {
+      if (w.axis == f) return w.extent;
+    }
+    return 1;
+  }
+
+  // As asked for; else to M, then N, then K, as long as there are atoms.
+  void spread_warps() {
+    int64_t unit = 1;
+    for (const WarpSplit& split : x_.computation(id_).warps) {
+      const auto& outer = plan_.outer_k;
+      if (std::find(outer.begin(), outer.end(), split.factor) != outer.end()) continue;
+      if (split.count <= 1 || warps_of(split.factor) > 1) continue;
+      warps_.push_back({split.factor, split.count, 1, Holder::kWarp, unit});
+      unit *= split.count;
+    }
+    const Computation& c = x_.computation(id_);
+    if (!c.warps.empty()) return;
+    if (c.accumulate_into != kNone) {
+      // As the target, so that its partial sums can be added to.
+      for (Mode w : warp_modes(x_.plan.computations[c.accumulate_into].partial, x_.tile_axes(id_))) {
+        warps_.push_back(w);
+      }
+      return;
+    }
+    int64_t left = x_.kernel.warps;
+    for (AxisId f : {plan_.m, plan_.n, plan_.k}) {
+      int64_t count = 1;
+      for (int64_t d = 2; d <= left; ++d) {
+        if (left % d == 0 && d <= atoms(f)) count = d;
+      }
+      if (count == 1) continue;
+      warps_.push_back({f, count, 1, Holder::kWarp, unit});
+      unit *= count;
+      left /= count;
+    }
+  }
+
+  // Atoms of axis `f` in registers, then over warps.
+  void place(Layout& layout, AxisId f, int64_t atom, int64_t& unit) const {
+    const int64_t warps = warps_of(f), count = ceil_div(atoms(f), warps);
+    if (count > 1) layout.modes.push_back({f, count, atom, Holder::kReg, unit});
+    unit *= count;
+    for (Mode w : warps_) {
+      if (w.axis != f) continue;
+      w.stride = atom * count;
+      layout.modes.push_back(w);
+    }
+  }
+
+  Layout accumulator() const {
+    const AxisId m = plan_.m, n = plan_.n;
+    Layout layout{{{n, 2, 1, Holder::kReg, 1},
+                   {n, 4, 2, Holder::kLane, 1},
+                   {m, 8, 1, Holder::kLane, 4},
+                   {m, 2, 8, Holder::kReg, 2}}};
+    int64_t unit = 4;
+    place(layout, n, 8, unit);
+    place(layout, m, 16, unit);
+    for (AxisId f : x_.computation(id_).axes) {
+      if (f != m && f != n) place(layout, f, 1, unit);
+    }
+    // Only the warps along k: its lanes are combined by the instruction.
+    for (Mode w : warps_) {
+      if (w.axis != plan_.k) continue;
+      w.stride = 16 * ceil_div(atoms(plan_.k), w.extent);
+      layout.modes.push_back(w);
+    }
+    return layout;
+  }
+
+  Layout fragment(AxisId row, bool a_side) const {
+    const AxisId k = plan_.k;
+    Layout layout{{{k, 2, 1, Holder::kReg, 1},
+                   {k, 4, 2, Holder::kLane, 1},
+                   {row, 8, 1, Holder::kLane, 4}}};
+    if (a_side) layout.modes.push_back({row, 2, 8, Holder::kReg, 2});
+    layout.modes.push_back({k, 2, 8, Holder::kReg, a_side ? 4 : 2});
+    int64_t unit = a_side ? 8 : 4;
+    place(layout, k, 16, unit);
+    place(layout, row, a_side ? 16 : 8, unit);
+    const AxisSet own = a_side ? a_.axes : b_.axes;
+    for (AxisId f : own) {
+      if (f != row && f != k) place(layout, f, 1, unit);
+    }
+    return layout;
+  }
+
+  bool held(const Operand& operand, const Layout& wanted) const {
+    const ComputationPlan& o = x_.plan.computations[operand.computation];
+    return o.in_registers && !x_.pending[operand.computation] &&
+           agrees(o.layout, wanted, operand.axes) && vector_mode(o.layout).axis == plan_.k &&
+           vector_mode(o.layout).extent == 2;
+  }
+
+  const Context& x_;
+  uint32_t id_;
+  MmaPlan plan_;
+  Operand a_, b_;
+  std::vector<Mode> warps_;
+};
+
+}  // namespace
+
+std::optional<MmaPlan> plan_mma(const Context& context, uint32_t id, Layout& iteration) {
+  return MmaPass(context, id).run(iteration);
+}
+
+}  // namespace sundog::planning
