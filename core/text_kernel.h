@@ -1,4 +1,5 @@
 // From the syntax of a kernel to a Kernel of a µGraph.
+// NOLINT(sundog-mirror): the insides of core/text.h, tested through it
 #pragma once
 
 #include <map>

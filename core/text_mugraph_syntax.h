@@ -1,4 +1,5 @@
 // The syntax of µGraph text: what parse_mugraph reads before names get their meaning.
+// NOLINT(sundog-mirror): the insides of core/text.h, tested through it
 #pragma once
 
 #include <optional>

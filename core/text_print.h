@@ -1,4 +1,5 @@
 // Printing of terms and index expressions, with the names of a program or of one kernel.
+// NOLINT(sundog-mirror): the insides of core/text.h, tested through it
 #pragma once
 
 #include <functional>

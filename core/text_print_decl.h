@@ -1,4 +1,5 @@
 // Printing of tensor declarations and splits, which programs and µGraphs share.
+// NOLINT(sundog-mirror): the insides of core/text.h, tested through it
 #pragma once
 
 #include <string>

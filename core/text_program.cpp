@@ -374,8 +374,8 @@ void ProgramBuilder::check_axes(const std::string& what, TermId value, AxisSet a
   if (extra.empty() || failed()) return;
   const std::string name = program_.axes[*extra.begin()].name;
   diagnostics_.fail(at, "the value of " + what + " depends on axis '" + name +
-                            "', which is not on the left",
-                    "reduce it, as in sum[" + name + "](...), or add it on the left");
+                            "', which its axes do not include",
+                    "reduce it, as in sum[" + name + "](...), or add it to the axes");
 }
 
 void ProgramBuilder::define(const DefinitionSyntax& definition) {

@@ -1,4 +1,5 @@
 // The syntax of program text: what parse_program reads before names get their meaning.
+// NOLINT(sundog-mirror): the insides of core/text.h, tested through it
 #pragma once
 
 #include <optional>

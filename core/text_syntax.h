@@ -1,5 +1,6 @@
 // The syntax tree of program text, and the cursor and expression parser that both kinds of text file
 // share.  Trees know nothing of what names mean: text_terms.h gives them meaning.
+// NOLINT(sundog-mirror): the insides of core/text.h, tested through it
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // The parts of a tensor declaration that do not depend on what its axes are: strides, offset,
 // alignment, range, and the limits on sizes.
+// NOLINT(sundog-mirror): the insides of core/text.h, tested through it
 #pragma once
 
 #include <functional>

@@ -1,5 +1,6 @@
 // From syntax trees to terms.  What names mean differs between programs and kernels, and is asked of
 // a Scope; arithmetic, functions, reductions, conditions and index expressions are the same in both.
+// NOLINT(sundog-mirror): the insides of core/text.h, tested through it
 #pragma once
 
 #include <functional>

@@ -1,0 +1,19 @@
+# program: ../../benchmarks/programs/lora.sd b=2 h=32 d=32 r=4
+# The low-rank product is computed and never added.
+ugraph lora_dropped of lora {
+  kernel k0 grid(d.o) warps(4) {
+    split h = h.o * h.i(16)
+    split d = d.o * d.i(16)
+    loop h.o {
+      xs[n, h.i] = X : shared f16
+      ws[h.i, d.i] = W : shared f16
+      as[h.i, r] = A : shared f16
+      low[n, r] = sum[h.o, h.i](xs * as) : reg f32
+      acc[n, d.i] = sum[h.o, h.i](xs * ws) : reg f32
+    }
+    bs[r, d.i] = B : shared f16
+    both[n, d.i] = sum[r](low * bs) : reg f32
+    store acc -> O
+  }
+}
+# expect: different
