@@ -11,6 +11,10 @@
 #include "core/program.h"
 #include "core/status.h"
 
+namespace google::protobuf {
+class MessageLite;
+}  // namespace google::protobuf
+
 namespace sundog {
 
 namespace proto {
@@ -29,5 +33,9 @@ void to_message(const Program& program, proto::Program* message);
 void to_message(const MuGraph& graph, proto::MuGraph* message);
 Result<Program> from_message(const proto::Program& message);
 Result<MuGraph> from_message(const proto::MuGraph& message, const Program& program);
+
+// Fills `message` from bytes, without the complaints that protobuf otherwise prints; false if they are
+// none.  For all who read messages of foreign origin.
+bool parse_message(std::string_view bytes, google::protobuf::MessageLite* message);
 
 }  // namespace sundog

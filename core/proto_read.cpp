@@ -1,3 +1,5 @@
+#include <google/protobuf/stubs/logging.h>
+
 #include <algorithm>
 
 #include "core/proto.h"
@@ -406,10 +408,15 @@ Result<MuGraph> from_message(const proto::MuGraph& from, const Program& program)
   return graph;
 }
 
+bool parse_message(std::string_view bytes, google::protobuf::MessageLite* message) {
+  const google::protobuf::LogSilencer silence;
+  return bytes.size() <= size_t{1} << 30 &&
+         message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+}
+
 Result<Program> parse_program_proto(std::string_view bytes) {
   proto::Program message;
-  if (bytes.size() > size_t{1} << 30 ||
-      !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+  if (!parse_message(bytes, &message)) {
     return bad_input("these bytes are no stored program");
   }
   return from_message(message);
@@ -417,8 +424,7 @@ Result<Program> parse_program_proto(std::string_view bytes) {
 
 Result<MuGraph> parse_mugraph_proto(std::string_view bytes, const Program& program) {
   proto::MuGraph message;
-  if (bytes.size() > size_t{1} << 30 ||
-      !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+  if (!parse_message(bytes, &message)) {
     return bad_input("these bytes are no stored µGraph");
   }
   return from_message(message, program);
