@@ -34,8 +34,8 @@ void to_message(const MuGraph& graph, proto::MuGraph* message);
 Result<Program> from_message(const proto::Program& message);
 Result<MuGraph> from_message(const proto::MuGraph& message, const Program& program);
 
-// Fills `message` from bytes, without the complaints that protobuf otherwise prints; false if they are
-// none.  For all who read messages of foreign origin.
+// Fills `message` from bytes, without the complaints that protobuf otherwise prints; false if they
+// are none.  For all who read messages of foreign origin.
 bool parse_message(std::string_view bytes, google::protobuf::MessageLite* message);
 
 }  // namespace sundog

@@ -14,8 +14,8 @@
 namespace sundog {
 namespace {
 
-constexpr int64_t kMaxNumber = int64_t{1} << 62;   // extents, offsets
-constexpr int64_t kMaxFactor = int64_t{1} << 53;   // numbers in index expressions
+constexpr int64_t kMaxNumber = int64_t{1} << 62;  // extents, offsets
+constexpr int64_t kMaxFactor = int64_t{1} << 53;  // numbers in index expressions
 constexpr int kMaxTerms = 1'000'000;
 
 class Reader {
@@ -60,7 +60,8 @@ class Reader {
     return {index(from.expr(), axes, sizes), relation(from.relation())};
   }
   Relation relation(proto::Relation from) {
-    for (Relation r : {Relation::kLess, Relation::kLessEqual, Relation::kEqual, Relation::kNotEqual}) {
+    for (Relation r :
+         {Relation::kLess, Relation::kLessEqual, Relation::kEqual, Relation::kNotEqual}) {
       if (static_cast<int>(r) == static_cast<int>(from)) return r;
     }
     fail("an unknown relation");
@@ -126,7 +127,11 @@ class TermReader {
  public:
   // How many tensors, computations, axes (of indices) and sized axes there are to name.
   TermReader(Reader& reader, size_t tensors, size_t computations, size_t axes, size_t sizes)
-      : reader_(reader), tensors_(tensors), computations_(computations), axes_(axes), sizes_(sizes) {}
+      : reader_(reader),
+        tensors_(tensors),
+        computations_(computations),
+        axes_(axes),
+        sizes_(sizes) {}
 
   template <class List>
   TermGraph run(const List& from) {
@@ -167,9 +172,11 @@ class TermReader {
         return apply(term.apply());
       case proto::Term::kReduce: {
         const auto kind = term.reduce().kind();
-        if (kind != proto::Term::SUM && kind != proto::Term::MAX) reader_.fail("an unknown reduction");
+        if (kind != proto::Term::SUM && kind != proto::Term::MAX)
+          reader_.fail("an unknown reduction");
         return ReduceTerm{kind == proto::Term::SUM ? ReduceKind::kSum : ReduceKind::kMax,
-                          reader_.axis_set(term.reduce().axes(), axes_), id(term.reduce().operand())};
+                          reader_.axis_set(term.reduce().axes(), axes_),
+                          id(term.reduce().operand())};
       }
       case proto::Term::kSelect:
         return SelectTerm{reader_.condition(term.select().condition(), axes_, sizes_),
@@ -201,13 +208,14 @@ class TermReader {
     for_each_op([&]<class O>() {
       if (result || from.op() != O::name) return;
       O op;
-      constexpr auto kAttributes =
-          static_cast<int>(std::tuple_size_v<decltype(op.attributes())>);
+      constexpr auto kAttributes = static_cast<int>(std::tuple_size_v<decltype(op.attributes())>);
       if (from.attributes_size() != kAttributes || from.operands_size() != O::arity) {
-        return reader_.fail("operator " + std::string(O::name) + " with a wrong number of operands");
+        return reader_.fail("operator " + std::string(O::name) +
+                            " with a wrong number of operands");
       }
       int next = 0;
-      std::apply([&](auto&... a) { (attribute(from.attributes(next++), a), ...); }, op.attributes());
+      std::apply([&](auto&... a) { (attribute(from.attributes(next++), a), ...); },
+                 op.attributes());
       std::vector<TermId> operands;
       for (uint32_t operand : from.operands()) operands.push_back(id(operand));
       result = ApplyTerm{std::move(op), std::move(operands)};
@@ -233,10 +241,9 @@ class KernelReader {
     kernel.warps = from_.warps();
     if (from_.factors_size() > kMaxAxes) reader_.fail("too many factors");
     for (const auto& f : from_.factors()) {
-      kernel.factors.push_back({reader_.word(f.name(), "a factor"),
-                                reader_.id(f.axis(), axes_, "axis"),
-                                reader_.size(f.extent(), "an extent"),
-                                reader_.size(f.stride(), "a stride")});
+      kernel.factors.push_back(
+          {reader_.word(f.name(), "a factor"), reader_.id(f.axis(), axes_, "axis"),
+           reader_.size(f.extent(), "an extent"), reader_.size(f.stride(), "a stride")});
     }
     kernel.grid = reader_.axis_list(from_.grid(), factors());
     TermReader terms(reader_, tensors_, computations(), factors(), axes_);
@@ -300,7 +307,8 @@ class KernelReader {
           Loop loop;
           loop.factor = reader_.id(l.factor(), factors(), "factor");
           loop.stages = l.stages();
-          for (const auto& c : l.trim()) loop.trim.push_back(reader_.condition(c, factors(), axes_));
+          for (const auto& c : l.trim())
+            loop.trim.push_back(reader_.condition(c, factors(), axes_));
           body(l.body(), loop.body);
           to.push_back({std::move(loop)});
           break;
@@ -331,10 +339,12 @@ void read_names(Reader& reader, const proto::Program& from, Program& program) {
   }
   if (from.axes_size() > kMaxAxes) reader.fail("too many axes");
   for (const auto& axis : from.axes()) {
-    program.axes.push_back({reader.word(axis.name(), "an axis"), reader.size(axis.extent(), "an extent")});
+    program.axes.push_back(
+        {reader.word(axis.name(), "an axis"), reader.size(axis.extent(), "an extent")});
   }
   for (const auto& split : from.splits()) {
-    ProgramSplit result{reader.word(split.axis(), "a split"), reader.size(split.extent(), "an extent"),
+    ProgramSplit result{reader.word(split.axis(), "a split"),
+                        reader.size(split.extent(), "an extent"),
                         reader.axis_list(split.factors(), program.axes.size())};
     long double product = 1;
     for (AxisId axis : result.factors) {

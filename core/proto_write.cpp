@@ -37,7 +37,9 @@ void write(const IndexCondition& c, proto::IndexCondition* to) {
   to->set_relation(message_of(c.relation));
 }
 
-void write_attribute(const Number& number, proto::Attribute* to) { to->set_number(number.to_text()); }
+void write_attribute(const Number& number, proto::Attribute* to) {
+  to->set_number(number.to_text());
+}
 void write_attribute(DType dtype, proto::Attribute* to) { to->set_dtype(std::string(name(dtype))); }
 
 // One overload a kind of term.

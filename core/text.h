@@ -1,4 +1,5 @@
-// Program text (.sd) and µGraph text (.mu): reading and printing.  docs/language.md has the grammar.
+// Program text (.sd) and µGraph text (.mu): reading and printing.  docs/language.md has the
+// grammar.
 //
 //   Result<Program> p = parse_program(text, "rms_norm.sd", {{"b", 16}});
 //   Result<MuGraph> g = parse_mugraph(mu_text, "rms_norm.mu", *p);
@@ -20,8 +21,9 @@
 
 namespace sundog {
 
-// Reads a program.  `defines` replaces values of parameters.  The result satisfies check().  What is
-// suspicious but no error (an unused input, a definition that nothing uses) is added to `warnings`.
+// Reads a program.  `defines` replaces values of parameters.  The result satisfies check().  What
+// is suspicious but no error (an unused input, a definition that nothing uses) is added to
+// `warnings`.
 Result<Program> parse_program(std::string_view text, std::string_view file_name,
                               const std::map<std::string, int64_t>& defines = {},
                               std::vector<Error>* warnings = nullptr);
@@ -41,8 +43,8 @@ std::optional<ProgramReference> program_reference(std::string_view text);
 std::string print(const Program& program);
 std::string print(const MuGraph& graph, const Program& program);
 
-// The same program or µGraph with its terms numbered in the order of first use, without unused ones:
-// what the readers return.
+// The same program or µGraph with its terms numbered in the order of first use, without unused
+// ones: what the readers return.
 Program renumbered(const Program& program);
 MuGraph renumbered(const MuGraph& graph);
 

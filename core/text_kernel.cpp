@@ -71,8 +71,8 @@ class KernelBuilder : public Scope {
       for (AxisId f : factors_of(kernel(), *axis)) names.push_back(kernel().factors[f].name);
       std::string list;
       for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-      diagnostics_.fail(ident.at, "axis '" + ident.text + "' is split in kernel '" +
-                                      kernel().name + "'",
+      diagnostics_.fail(ident.at,
+                        "axis '" + ident.text + "' is split in kernel '" + kernel().name + "'",
                         "name its factors: " + list);
     } else {
       unknown_factor(ident);
@@ -215,9 +215,9 @@ void KernelBuilder::make_factors() {
     kernel().factors.insert(kernel().factors.end(), factors.rbegin(), factors.rend());
   }
   if (kernel().factors.size() > static_cast<size_t>(kMaxAxes)) {
-    return diagnostics_.fail(syntax_.name.at, "kernel '" + kernel().name +
-                                                  "' has more than 64 factors",
-                             {}, ErrorCode::kUnsupported);
+    return diagnostics_.fail(syntax_.name.at,
+                             "kernel '" + kernel().name + "' has more than 64 factors", {},
+                             ErrorCode::kUnsupported);
   }
   for (const SplitSyntax& split : syntax_.splits) {
     for (const FactorSyntax& factor : split.factors) {
@@ -288,8 +288,8 @@ Loop KernelBuilder::make_loop(const LoopSyntax& syntax) {
   if (failed()) return loop;
   loop.factor = factor[0];
   if (syntax.stages < 1 || syntax.stages > 64) {
-    diagnostics_.fail(syntax.factor.at, "a loop has 1 to 64 stages, not " +
-                                            std::to_string(syntax.stages));
+    diagnostics_.fail(syntax.factor.at,
+                      "a loop has 1 to 64 stages, not " + std::to_string(syntax.stages));
   }
   loop.stages = static_cast<int>(std::clamp<int64_t>(syntax.stages, 1, 64));
   for (const Expr& condition : syntax.trim) loop.trim.push_back(builder_.condition(condition, {}));
@@ -301,8 +301,8 @@ uint32_t KernelBuilder::computation(const Ident& ident) {
   if (const auto c = find_computation(ident.text)) return *c;
   std::vector<std::string> known;
   for (const Computation& c : kernel().computations) known.push_back(c.name);
-  diagnostics_.fail(ident.at, "no computation '" + ident.text + "' so far in kernel '" +
-                                  kernel().name + "'",
+  diagnostics_.fail(ident.at,
+                    "no computation '" + ident.text + "' so far in kernel '" + kernel().name + "'",
                     suggestion(ident.text, known));
   return 0;
 }
@@ -319,8 +319,8 @@ uint32_t KernelBuilder::add_computation(const ComputeSyntax& syntax) {
   for (const auto& [ident, count] : syntax.warps) {
     const std::vector<AxisId> factor = builder_.axis_list({ident});
     if (count < 1 || count > 1024) {
-      diagnostics_.fail(ident.at, "the warps along '" + ident.text + "' cannot be " +
-                                      std::to_string(count));
+      diagnostics_.fail(ident.at,
+                        "the warps along '" + ident.text + "' cannot be " + std::to_string(count));
     }
     if (!failed()) c.warps.push_back({factor[0], static_cast<int>(count)});
   }
@@ -408,8 +408,9 @@ std::optional<AxisId> KernelBuilder::stored_axis(const Ident& ident) {
     return std::nullopt;
   }
   if (std::find(kernel().grid.begin(), kernel().grid.end(), *factor) == kernel().grid.end()) {
-    diagnostics_.fail(ident.at, "factor '" + ident.text + "' is not in the grid",
-                      "only grid factors stay visible in what is stored; other axes are stored whole");
+    diagnostics_.fail(
+        ident.at, "factor '" + ident.text + "' is not in the grid",
+        "only grid factors stay visible in what is stored; other axes are stored whole");
     return std::nullopt;
   }
   if (graph_.axes.size() == static_cast<size_t>(kMaxAxes)) {
@@ -430,8 +431,8 @@ void KernelBuilder::set_dims(TensorDecl& decl, const std::vector<AxisId>& axes) 
   }
 }
 
-// Tensors declared without axes get those that the stored value depends on: first the grid factors of
-// axes that are otherwise reduced, then whole axes in their order.
+// Tensors declared without axes get those that the stored value depends on: first the grid factors
+// of axes that are otherwise reduced, then whole axes in their order.
 void KernelBuilder::declare_dependent() {
   if (dependent_.empty()) return;
   const std::vector<Dependence> dependence = dependences(kernel());
@@ -541,7 +542,8 @@ FactorShape factor_shape(const MuGraph& graph, const Program& program, const Ker
     }
   }
   if (const auto axis = find_axis(graph, factor.text)) return {*axis, graph.axes[*axis].extent};
-  diagnostics.fail(factor.at, "kernel '" + syntax.name.text + "' has no factor '" + factor.text + "'",
+  diagnostics.fail(factor.at,
+                   "kernel '" + syntax.name.text + "' has no factor '" + factor.text + "'",
                    "an axis of partial results stems from a grid factor");
   return {};
 }

@@ -13,7 +13,8 @@ namespace sundog::text {
 
 // The index of a tensor in a kernel where none is written: each dimension by its axes, written in
 // factors; an axis that stems from a grid factor of this very kernel is that factor.
-std::vector<IndexExpr> tensor_index(const MuGraph& graph, uint32_t kernel, const TensorDecl& tensor);
+std::vector<IndexExpr> tensor_index(const MuGraph& graph, uint32_t kernel,
+                                    const TensorDecl& tensor);
 
 // A factor of a kernel, as its splits say.
 struct FactorShape {

@@ -116,9 +116,9 @@ class Lexer {
     if (is_digit(rest[0]) || (rest[0] == '.' && rest.size() > 1 && is_digit(rest[1]))) {
       const size_t length = number_length(rest);
       if (length < rest.size() && continues_name(rest[length])) {
-        return diagnostics_.fail(place(), "'" + excerpt(rest.substr(0, length + 1)) +
-                                              "' is neither a number nor a name",
-                                 "names do not start with a digit; write products with '*'");
+        return diagnostics_.fail(
+            place(), "'" + excerpt(rest.substr(0, length + 1)) + "' is neither a number nor a name",
+            "names do not start with a digit; write products with '*'");
       }
       return take(Token::Kind::kNumber, length);
     }
@@ -129,9 +129,9 @@ class Lexer {
     if (byte < 0x20 || byte == 0x7f) {
       return diagnostics_.fail(place(), "a control character; this is not a text file");
     }
-    diagnostics_.fail(place(),
-                      byte < 0x80 ? "unexpected character '" + std::string(1, rest[0]) + "'"
-                                  : "a character outside ASCII, which only comments may hold");
+    diagnostics_.fail(place(), byte < 0x80
+                                   ? "unexpected character '" + std::string(1, rest[0]) + "'"
+                                   : "a character outside ASCII, which only comments may hold");
   }
 
   std::string_view text_;

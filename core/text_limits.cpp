@@ -18,7 +18,8 @@ Status check_depth(const TermGraph& terms) {
   for (TermId id = 0; id < terms.size(); ++id) {
     for (TermId operand : operands(terms[id])) depth[id] = std::max(depth[id], depth[operand] + 1);
     if (depth[id] > kMaxTermDepth) {
-      return limit_error("terms are nested deeper than " + std::to_string(kMaxTermDepth) + " levels");
+      return limit_error("terms are nested deeper than " + std::to_string(kMaxTermDepth) +
+                         " levels");
     }
   }
   return {};

@@ -26,8 +26,8 @@ bool size_fits(const TensorDecl& tensor);
 Status check_limits(const Program& program);
 Status check_limits(const MuGraph& graph);
 
-// The least and the largest value of an index (within +-2^62), with an extent for each axis; nothing if one of its
-// axes is empty.
+// The least and the largest value of an index (within +-2^62), with an extent for each axis;
+// nothing if one of its axes is empty.
 std::optional<std::pair<int64_t, int64_t>> index_range(const IndexExpr& e,
                                                        const std::vector<int64_t>& extents);
 

@@ -30,7 +30,7 @@ struct ComputeSyntax {
 struct StoreSyntax {
   Ident computation, tensor;
   std::optional<std::vector<Expr>> index;
-  std::optional<DType> dtype;               // declares the tensor
+  std::optional<DType> dtype;  // declares the tensor
   std::optional<std::vector<Ident>> dims;
 };
 struct StepSyntax;
@@ -51,7 +51,7 @@ struct KernelSyntax {
   std::optional<std::vector<Ident>> factors;
   std::vector<SplitSyntax> splits;  // wherever they stand in the kernel
   std::vector<StepSyntax> body;
-  std::set<std::string> words;      // every name in it
+  std::set<std::string> words;  // every name in it
 };
 struct MuGraphSyntax {
   Ident name, program;

@@ -182,7 +182,8 @@ std::string TermPrinter::print(TermId id, int context, bool force) {
     const std::string number = number_text(constant->value);
     return number[0] == '-' && context > kUnaryRank ? "(" + number + ")" : number;
   }
-  if (const auto* size = std::get_if<SizeTerm>(&term)) return "size(" + names_.sized(size->axis) + ")";
+  if (const auto* size = std::get_if<SizeTerm>(&term))
+    return "size(" + names_.sized(size->axis) + ")";
   if (const auto* index = std::get_if<IndexTerm>(&term)) {
     return "index(" + index_text(index->index, names_) + ")";
   }

@@ -15,13 +15,13 @@ namespace sundog::text {
 
 // What ids are called in the place where a term is printed.
 struct Names {
-  std::function<std::string(AxisId)> axis;          // an index: axis of a program, factor of a kernel
-  std::function<std::string(AxisId)> sized;         // what size() takes
-  std::function<std::string(uint32_t)> tensor;      // as a read of it starts: "X" or "@X"
+  std::function<std::string(AxisId)> axis;      // an index: axis of a program, factor of a kernel
+  std::function<std::string(AxisId)> sized;     // what size() takes
+  std::function<std::string(uint32_t)> tensor;  // as a read of it starts: "X" or "@X"
   std::function<std::vector<IndexExpr>(uint32_t)> default_index;
   std::function<std::string(uint32_t)> computation;
   std::function<bool(std::string_view)> is_index_name;
-  std::set<std::string> taken;                      // names that a let must not use
+  std::set<std::string> taken;  // names that a let must not use
 };
 
 // "4 * q.o + q.i - size(n)".
@@ -36,8 +36,8 @@ class TermPrinter {
   // From now on `term` is called `name`, unless it has a name already.
   void give_name(TermId term, const std::string& name) { named_.emplace(term, name); }
 
-  // Lines `let t1[axes] = ...` for terms below `root` that are shared or nested too deep to be written
-  // where they are used.  Call before text().
+  // Lines `let t1[axes] = ...` for terms below `root` that are shared or nested too deep to be
+  // written where they are used.  Call before text().
   std::vector<std::string> lets(TermId root);
 
   // The term; `force` prints its operator even if it has a name.

@@ -13,7 +13,8 @@ std::string join(const std::vector<std::string>& parts, const std::string& betwe
 }
 
 std::string tensor_text(const TensorDecl& tensor, const std::vector<std::string>& dims) {
-  std::string result = tensor.name + ": " + std::string(name(tensor.dtype)) + "[" + join(dims) + "]";
+  std::string result =
+      tensor.name + ": " + std::string(name(tensor.dtype)) + "[" + join(dims) + "]";
   if (!tensor.strides.empty()) {
     std::vector<std::string> strides;
     for (int64_t stride : tensor.strides) strides.push_back(std::to_string(stride));
@@ -36,9 +37,8 @@ std::string split_text(const std::string& axis, int64_t extent,
   for (size_t i = 1; i < factors.size(); ++i) {
     if (__builtin_mul_overflow(inner, std::max<int64_t>(factors[i].second, 1), &inner)) inner = 0;
   }
-  const bool follows =
-      inner > 0 && !factors.empty() &&
-      factors[0].second == extent / inner + (extent % inner != 0 ? 1 : 0);
+  const bool follows = inner > 0 && !factors.empty() &&
+                       factors[0].second == extent / inner + (extent % inner != 0 ? 1 : 0);
   std::vector<std::string> parts;
   for (const auto& [name, size] : factors) {
     const bool plain = parts.empty() && follows;

@@ -35,8 +35,8 @@ Names kernel_names(const MuGraph& graph, uint32_t kernel_id, const Program* prog
   };
   names.is_index_name = [&graph, &kernel, program](std::string_view name) {
     const auto named = [&](const auto& entry) { return entry.name == name; };
-    if (program != nullptr && std::any_of(program->parameters.begin(), program->parameters.end(),
-                                          named)) {
+    if (program != nullptr &&
+        std::any_of(program->parameters.begin(), program->parameters.end(), named)) {
       return true;
     }
     return std::any_of(kernel.factors.begin(), kernel.factors.end(), named) ||
@@ -89,7 +89,8 @@ class KernelPrinter {
                          kernel_.factors[factors[0]].extent == graph_.axes[axis].extent;
       if (factors.empty() || whole) continue;
       std::vector<std::pair<std::string, int64_t>> parts;
-      for (AxisId f : factors) parts.emplace_back(kernel_.factors[f].name, kernel_.factors[f].extent);
+      for (AxisId f : factors)
+        parts.emplace_back(kernel_.factors[f].name, kernel_.factors[f].extent);
       out_ += "    " + split_text(graph_.axes[axis].name, graph_.axes[axis].extent, parts) + "\n";
     }
   }

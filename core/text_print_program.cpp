@@ -58,8 +58,8 @@ std::string header(const Program& program) {
   std::vector<std::string> parameters;
   for (size_t i = 0; i < program.parameters.size(); ++i) {
     const Parameter& p = program.parameters[i];
-    parameters.push_back(p.name + " = " + (expression_holds(program, i) ? p.expression
-                                                                        : std::to_string(p.value)));
+    parameters.push_back(p.name + " = " +
+                         (expression_holds(program, i) ? p.expression : std::to_string(p.value)));
   }
   // Axes that no parameter declares: of programs that were not read from text.
   for (const Axis& axis : program.axes) {
@@ -121,8 +121,9 @@ std::string print(const Program& program) {
       for (const std::string& line : printer.lets(output.value)) result += "  " + line + "\n";
       value = " = " + printer.text(output.value);
     }
-    result += "  output " + text::tensor_text(output.tensor, text::dim_names(program, output.tensor)) +
-              value + "\n";
+    result += "  output " +
+              text::tensor_text(output.tensor, text::dim_names(program, output.tensor)) + value +
+              "\n";
   }
   return result + "}\n";
 }

@@ -8,9 +8,9 @@
 #include "core/text_tensor.h"
 #include "core/text_terms.h"
 
-// From the syntax of a program to a Program: parameters, then axes (parameters that something uses as
-// an axis, in the order of the parameters, factors in the place of what they split), then tensors and
-// definitions in the order of the text.
+// From the syntax of a program to a Program: parameters, then axes (parameters that something uses
+// as an axis, in the order of the parameters, factors in the place of what they split), then
+// tensors and definitions in the order of the text.
 
 namespace sundog {
 namespace text {
@@ -18,23 +18,14 @@ namespace {
 
 constexpr int64_t kMaxExtent = int64_t{1} << 62;
 
-// Calls f for each name that stands in the axis list of a reduction in `e`.
-void for_each_reduced(const Expr& e, const std::function<void(const Ident&)>& f) {
-  if (e.kind == Expr::Kind::kName && e.has_index && e.has_args) {
-    for (const Expr& axis : e.index) {
-      if (axis.is_plain_name()) f({axis.text, axis.at});
-    }
-  }
-  for (const auto* list : {&e.index, &e.args}) {
-    for (const Expr& child : *list) for_each_reduced(child, f);
-  }
-}
-
 class ProgramBuilder : public Scope {
  public:
   ProgramBuilder(const ProgramSyntax& syntax, const std::map<std::string, int64_t>& defines,
                  Diagnostics& diagnostics)
-      : syntax_(syntax), defines_(defines), diagnostics_(diagnostics), builder_(*this, diagnostics) {}
+      : syntax_(syntax),
+        defines_(defines),
+        diagnostics_(diagnostics),
+        builder_(*this, diagnostics) {}
 
   Program build() {
     program_.name = syntax_.name.text;
@@ -84,9 +75,10 @@ class ProgramBuilder : public Scope {
       return IndexExpr::of_constant(parameter->value);
     }
     if (is_tensor_name(ident.text)) {
-      diagnostics_.fail(ident.at, "'" + ident.text + "' makes the index depend on data",
-                        "indices are affine in the axes: gather and scatter by data are not covered",
-                        ErrorCode::kUnsupported);
+      diagnostics_.fail(
+          ident.at, "'" + ident.text + "' makes the index depend on data",
+          "indices are affine in the axes: gather and scatter by data are not covered",
+          ErrorCode::kUnsupported);
     } else {
       unknown_axis(ident);
     }
@@ -94,7 +86,8 @@ class ProgramBuilder : public Scope {
   }
 
   IndexExpr extent(const Ident& ident) override {
-    if (const ProgramSplit* split = find_split(ident.text)) {  // sizes are linear: all but one fixed
+    if (const ProgramSplit* split =
+            find_split(ident.text)) {  // sizes are linear: all but one fixed
       int64_t inner = 1;
       for (size_t i = 1; i < split->factors.size(); ++i) inner *= extent_of(split->factors[i]);
       return IndexExpr{0, {}, {{split->factors[0], inner}}};
@@ -117,7 +110,8 @@ class ProgramBuilder : public Scope {
   }
 
   bool is_index_name(std::string_view name) const override {
-    return find_split(name) != nullptr || find_axis(program_, name) || find_parameter(name) != nullptr;
+    return find_split(name) != nullptr || find_axis(program_, name) ||
+           find_parameter(name) != nullptr;
   }
 
   TermId read(const Expr& e, AxisSet bound, bool guarded, TermBuilder& builder) override;
@@ -203,7 +197,8 @@ class ProgramBuilder : public Scope {
   void add_output(const OutputSyntax& output);
   void check_axes(const std::string& what, TermId value, AxisSet allowed, Place at);
   void check_bounds(const Expr& e, const IndexExpr& index, int64_t extent, const std::string& of);
-  TermId read_input(const Expr& e, uint32_t input, AxisSet bound, bool guarded, TermBuilder& builder);
+  TermId read_input(const Expr& e, uint32_t input, AxisSet bound, bool guarded,
+                    TermBuilder& builder);
   TermId read_named(const Expr& e, Named& named, AxisSet bound, bool guarded, TermBuilder& builder);
   void unknown_tensor(const Expr& e);
   void warn_unused();
@@ -249,10 +244,10 @@ void ProgramBuilder::read_parameters() {
   }
   for (const auto& [name, value] : defines_) {
     if (failed() || find_parameter(name) != nullptr) continue;
-    diagnostics_.fail(syntax_.name.at,
-                      "program '" + program_.name + "' has no parameter '" + excerpt(name) +
-                          "', which -D sets",
-                      suggestion(name, parameter_names()));
+    diagnostics_.fail(
+        syntax_.name.at,
+        "program '" + program_.name + "' has no parameter '" + excerpt(name) + "', which -D sets",
+        suggestion(name, parameter_names()));
   }
 }
 
@@ -262,8 +257,8 @@ void ProgramBuilder::add_axis(const std::string& name, int64_t extent, Place at)
     return diagnostics_.fail(at, "the program has more than 64 axes", {}, ErrorCode::kUnsupported);
   }
   if (extent < 0 || extent > kMaxExtent) {
-    return diagnostics_.fail(at, "axis '" + name + "' cannot have the extent " +
-                                     std::to_string(extent),
+    return diagnostics_.fail(at,
+                             "axis '" + name + "' cannot have the extent " + std::to_string(extent),
                              extent < 0 ? "extents are not negative" : "extents are at most 2^62");
   }
   program_.axes.push_back({name, extent});
@@ -326,9 +321,11 @@ void ProgramBuilder::make_axes() {
   std::sort(program_.splits.begin(), program_.splits.end(),
             [&](const auto& a, const auto& b) { return place(a) < place(b); });
   // The first in the text is the one to report.
-  const auto first = std::min_element(wanted.begin(), wanted.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.second.line, a.second.column) < std::pair(b.second.line, b.second.column);
-  });
+  const auto first =
+      std::min_element(wanted.begin(), wanted.end(), [](const auto& a, const auto& b) {
+        return std::pair(a.second.line, a.second.column) <
+               std::pair(b.second.line, b.second.column);
+      });
   if (first != wanted.end() && !failed()) {
     const auto guess = nearest(first->first, parameter_names());
     diagnostics_.fail(first->second, "unknown axis '" + first->first + "'",
@@ -373,9 +370,9 @@ void ProgramBuilder::check_axes(const std::string& what, TermId value, AxisSet a
   const AxisSet extra = program_.terms.axes(value) - allowed;
   if (extra.empty() || failed()) return;
   const std::string name = program_.axes[*extra.begin()].name;
-  diagnostics_.fail(at, "the value of " + what + " depends on axis '" + name +
-                            "', which its axes do not include",
-                    "reduce it, as in sum[" + name + "](...), or add it to the axes");
+  diagnostics_.fail(
+      at, "the value of " + what + " depends on axis '" + name + "', which its axes do not include",
+      "reduce it, as in sum[" + name + "](...), or add it to the axes");
 }
 
 void ProgramBuilder::define(const DefinitionSyntax& definition) {
@@ -387,7 +384,8 @@ void ProgramBuilder::define(const DefinitionSyntax& definition) {
   if (failed()) return;
   check_axes("'" + definition.name.text + "'", value, bound, definition.name.at);
   for (AxisId missing : bound - program_.terms.axes(value)) {
-    diagnostics_.warn(definition.name.at, "'" + definition.name.text + "' does not depend on axis '" +
+    diagnostics_.warn(definition.name.at, "'" + definition.name.text +
+                                              "' does not depend on axis '" +
                                               program_.axes[missing].name + "' on its left");
   }
   named_.emplace(definition.name.text, Named{value, axes});
@@ -418,9 +416,9 @@ void ProgramBuilder::add_output(const OutputSyntax& output) {
   } else {
     std::vector<std::string> known;
     for (const auto& [known_name, value] : named_) known.push_back(known_name);
-    return diagnostics_.fail(name.at, "output '" + name.text + "' names no definition",
-                             known.empty() ? "define it: " + name.text + "[axes] = ..."
-                                           : suggestion(name.text, known));
+    return diagnostics_.fail(
+        name.at, "output '" + name.text + "' names no definition",
+        known.empty() ? "define it: " + name.text + "[axes] = ..." : suggestion(name.text, known));
   }
   if (failed()) return;
   check_axes("output '" + name.text + "'", result.value, bound, name.at);
@@ -442,11 +440,10 @@ void ProgramBuilder::check_bounds(const Expr& e, const IndexExpr& index, int64_t
     hint = "'" + e.text + "' is neither on the left nor reduced here, so it stands for its extent";
   }
   const bool always = low >= extent || high < 0;
-  diagnostics_.fail(e.at, "this index of '" + of + "' " + (always ? "is" : "can be") +
-                              " out of bounds: it runs from " +
-                              std::to_string(low) + " to " +
-                              std::to_string(high) + ", the extent is " +
-                              std::to_string(extent),
+  diagnostics_.fail(e.at,
+                    "this index of '" + of + "' " + (always ? "is" : "can be") +
+                        " out of bounds: it runs from " + std::to_string(low) + " to " +
+                        std::to_string(high) + ", the extent is " + std::to_string(extent),
                     hint);
 }
 
@@ -478,9 +475,9 @@ TermId ProgramBuilder::read(const Expr& e, AxisSet bound, bool guarded, TermBuil
 void ProgramBuilder::unknown_tensor(const Expr& e) {
   for (const DefinitionSyntax& later : syntax_.definitions) {
     if (later.name.text != e.text) continue;
-    return diagnostics_.fail(e.at, "'" + e.text + "' is used before its definition",
-                             "it is defined in line " + std::to_string(later.name.at.line) +
-                                 ": move that up");
+    return diagnostics_.fail(
+        e.at, "'" + e.text + "' is used before its definition",
+        "it is defined in line " + std::to_string(later.name.at.line) + ": move that up");
   }
   std::vector<std::string> known;
   for (const TensorDecl& input : program_.inputs) known.push_back(input.name);

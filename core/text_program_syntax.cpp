@@ -50,6 +50,17 @@ void parse_statement(Cursor& cursor, ProgramSyntax& program) {
 
 }  // namespace
 
+void for_each_reduced(const Expr& e, const std::function<void(const Ident&)>& f) {
+  if (e.kind == Expr::Kind::kName && e.has_index && e.has_args) {
+    for (const Expr& axis : e.index) {
+      if (axis.is_plain_name()) f({axis.text, axis.at});
+    }
+  }
+  for (const auto* list : {&e.index, &e.args}) {
+    for (const Expr& child : *list) for_each_reduced(child, f);
+  }
+}
+
 ProgramSyntax parse_program_syntax(Cursor& cursor) {
   ProgramSyntax program;
   parse_header(cursor, program);

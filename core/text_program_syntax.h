@@ -2,6 +2,7 @@
 // NOLINT(sundog-mirror): the insides of core/text.h, tested through it
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <variant>
 #include <vector>
@@ -29,5 +30,8 @@ struct ProgramSyntax {
 
 // Statements of one kind keep their order; order between kinds means nothing.
 ProgramSyntax parse_program_syntax(Cursor& cursor);
+
+// Calls f for each name that stands in the axis list of a reduction in `e`.
+void for_each_reduced(const Expr& e, const std::function<void(const Ident&)>& f);
 
 }  // namespace sundog::text

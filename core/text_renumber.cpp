@@ -59,7 +59,8 @@ class Renumbering {
 Program renumbered(const Program& program) {
   Program result = program;
   Renumbering numbers(program.terms);
-  for (Definition& definition : result.definitions) definition.value = numbers.map(definition.value);
+  for (Definition& definition : result.definitions)
+    definition.value = numbers.map(definition.value);
   for (Output& output : result.outputs) output.value = numbers.map(output.value);
   result.terms = numbers.take();
   return result;

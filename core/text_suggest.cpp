@@ -8,7 +8,8 @@ namespace {
 
 char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
 
-// Optimal string alignment distance (Damerau 1964, Wagner and Fischer 1974), letter case at no cost.
+// Optimal string alignment distance (Damerau 1964, Wagner and Fischer 1974), letter case at no
+// cost.
 size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i) d[i][0] = i;

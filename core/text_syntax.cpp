@@ -5,8 +5,8 @@
 #include "core/number.h"
 #include "core/text_suggest.h"
 
-// A recursive descent parser.  After the first error every function returns at once with whatever it
-// has: callers need not ask, but loops must (`while (!cursor.failed() && ...)`).
+// A recursive descent parser.  After the first error every function returns at once with whatever
+// it has: callers need not ask, but loops must (`while (!cursor.failed() && ...)`).
 
 namespace sundog::text {
 namespace {
@@ -180,8 +180,7 @@ std::vector<Ident> Cursor::names(std::string_view what) {
 
 int64_t Cursor::integer(std::string_view what) {
   const Token token = peek();
-  const auto number =
-      token.kind == Token::Kind::kNumber ? Number::parse(token.text) : std::nullopt;
+  const auto number = token.kind == Token::Kind::kNumber ? Number::parse(token.text) : std::nullopt;
   if (failed()) return 0;
   if (!number || !number->is_integer() || number->exponent() != 0) {
     fail_here("expected an integer " + std::string(what) + ", found " + describe(token));

@@ -1,5 +1,5 @@
-// The syntax tree of program text, and the cursor and expression parser that both kinds of text file
-// share.  Trees know nothing of what names mean: text_terms.h gives them meaning.
+// The syntax tree of program text, and the cursor and expression parser that both kinds of text
+// file share.  Trees know nothing of what names mean: text_terms.h gives them meaning.
 // NOLINT(sundog-mirror): the insides of core/text.h, tested through it
 #pragma once
 
@@ -121,9 +121,9 @@ struct DefinitionSyntax {
   bool let = false;
 };
 
-SplitSyntax parse_split(Cursor& cursor);            // after "split"
+SplitSyntax parse_split(Cursor& cursor);  // after "split"
 DType parse_dtype_name(Cursor& cursor);
 TensorSyntax parse_tensor(Cursor& cursor, bool with_range);  // NAME ":" type attributes
-DefinitionSyntax parse_definition(Cursor& cursor);  // [ "let" ] NAME ...
+DefinitionSyntax parse_definition(Cursor& cursor);           // [ "let" ] NAME ...
 
 }  // namespace sundog::text

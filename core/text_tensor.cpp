@@ -108,7 +108,8 @@ std::vector<int64_t> split_extents(const SplitSyntax& syntax, int64_t extent,
     }
     if (__builtin_mul_overflow(product, std::max<int64_t>(value, 1), &product) ||
         product > (int64_t{1} << 61)) {
-      diagnostics.fail(factor.extent->at, "the factors of '" + syntax.axis.text + "' are too large");
+      diagnostics.fail(factor.extent->at,
+                       "the factors of '" + syntax.axis.text + "' are too large");
       return {};
     }
     result.push_back(value);

@@ -127,7 +127,8 @@ int64_t magnitude(const IndexExpr& e) {
 
 }  // namespace
 
-bool is_index_condition(const Expr& compare, const std::function<bool(std::string_view)>& is_index) {
+bool is_index_condition(const Expr& compare,
+                        const std::function<bool(std::string_view)>& is_index) {
   return compare.kind == Expr::Kind::kCompare && is_index_side(compare.args[0], is_index) &&
          is_index_side(compare.args[1], is_index);
 }
@@ -207,9 +208,10 @@ TermId TermBuilder::name(const Expr& e, AxisSet bound) {
 
 bool TermBuilder::wants(const Expr& e, size_t count, std::string_view form) {
   if (e.args.size() == count) return true;
-  diagnostics_.fail(e.at, e.text + " takes " + std::to_string(count) +
-                              (count == 1 ? " argument, not " : " arguments, not ") +
-                              std::to_string(e.args.size()),
+  diagnostics_.fail(e.at,
+                    e.text + " takes " + std::to_string(count) +
+                        (count == 1 ? " argument, not " : " arguments, not ") +
+                        std::to_string(e.args.size()),
                     "write " + std::string(form));
   return false;
 }
@@ -350,18 +352,18 @@ TermId TermBuilder::unknown_function(const Expr& e) {
     if (std::find(foreign.words.begin(), foreign.words.end(), e.text) == foreign.words.end()) {
       continue;
     }
-    const std::string message = foreign.what.empty()
-                                    ? "there is no operator '" + e.text + "'"
-                                    : "'" + e.text + "' " + std::string(foreign.what) +
-                                          ", which Sundog does not cover";
+    const std::string message =
+        foreign.what.empty()
+            ? "there is no operator '" + e.text + "'"
+            : "'" + e.text + "' " + std::string(foreign.what) + ", which Sundog does not cover";
     diagnostics_.fail(e.at, message, std::string(foreign.hint),
                       foreign.what.empty() ? ErrorCode::kBadInput : ErrorCode::kUnsupported);
     return nothing();
   }
   const auto guess = nearest(e.text, function_names());
-  diagnostics_.fail(e.at, "unknown function '" + e.text + "'",
-                    guess ? "did you mean '" + *guess + "'?"
-                          : "functions: " + join(function_names()));
+  diagnostics_.fail(
+      e.at, "unknown function '" + e.text + "'",
+      guess ? "did you mean '" + *guess + "'?" : "functions: " + join(function_names()));
   return nothing();
 }
 
@@ -387,8 +389,8 @@ TermId TermBuilder::select(const Expr& e, AxisSet bound) {
   }
   TermId left = value(test.args[0], bound), right = value(test.args[1], bound);
   if (test.text[0] == '>') std::swap(left, right);
-  const Relation relation = test.text == "==" ? Relation::kEqual
-                            : test.text == "!=" ? Relation::kNotEqual
+  const Relation relation = test.text == "=="       ? Relation::kEqual
+                            : test.text == "!="     ? Relation::kNotEqual
                             : test.text.size() == 2 ? Relation::kLessEqual
                                                     : Relation::kLess;
   const auto [then, otherwise] = branches();
@@ -402,8 +404,8 @@ IndexCondition TermBuilder::condition(const Expr& e, AxisSet bound) {
   }
   IndexExpr left = index(e.args[0], bound), right = index(e.args[1], bound);
   if (e.text[0] == '>') std::swap(left, right);
-  const Relation relation = e.text == "==" ? Relation::kEqual
-                            : e.text == "!=" ? Relation::kNotEqual
+  const Relation relation = e.text == "=="       ? Relation::kEqual
+                            : e.text == "!="     ? Relation::kNotEqual
                             : e.text.size() == 2 ? Relation::kLessEqual
                                                  : Relation::kLess;
   return {left - right, relation};
@@ -426,9 +428,10 @@ IndexExpr TermBuilder::index(const Expr& e, AxisSet bound) {
       if (e.text == "size" && !e.has_index && e.args.size() == 1 && e.args[0].is_plain_name()) {
         return scope_.extent({e.args[0].text, e.args[0].at});
       }
-      diagnostics_.fail(e.at, "'" + e.text + "' makes the index depend on data",
-                        "indices are affine in the axes: gather and scatter by data are not covered",
-                        ErrorCode::kUnsupported);
+      diagnostics_.fail(
+          e.at, "'" + e.text + "' makes the index depend on data",
+          "indices are affine in the axes: gather and scatter by data are not covered",
+          ErrorCode::kUnsupported);
       return {};
     case Expr::Kind::kNegate:
       return index(e.args[0], bound) * -1;

@@ -1,6 +1,6 @@
-// From syntax trees to terms.  What names mean differs between programs and kernels, and is asked of
-// a Scope; arithmetic, functions, reductions, conditions and index expressions are the same in both.
-// NOLINT(sundog-mirror): the insides of core/text.h, tested through it
+// From syntax trees to terms.  What names mean differs between programs and kernels, and is asked
+// of a Scope; arithmetic, functions, reductions, conditions and index expressions are the same in
+// both. NOLINT(sundog-mirror): the insides of core/text.h, tested through it
 #pragma once
 
 #include <functional>
@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/text_syntax.h"
 #include "core/term.h"
+#include "core/text_syntax.h"
 
 namespace sundog::text {
 
@@ -31,7 +31,8 @@ class Scope {
   virtual TermId size(const Ident& name) = 0;
   // Whether `name` can stand in an index.
   virtual bool is_index_name(std::string_view name) const = 0;
-  // A read: name, @name, name[index, ...].  `guarded`: a select around it may keep indices in bounds.
+  // A read: name, @name, name[index, ...].  `guarded`: a select around it may keep indices in
+  // bounds.
   virtual TermId read(const Expr& name, AxisSet bound, bool guarded, TermBuilder& builder) = 0;
 };
 

@@ -183,8 +183,7 @@ TEST(ProgramFiles, RejectedFilesAreRejectedAsTheySay) {
       }
       ASSERT_TRUE(error.has_value()) << path << " was read";
       const std::string message = to_string(*error);
-      EXPECT_EQ(message.substr(0, message.find('\n')),
-                name + ":" + expected.substr(start.size()));
+      EXPECT_EQ(message.substr(0, message.find('\n')), name + ":" + expected.substr(start.size()));
     }
   }
 }

@@ -116,7 +116,8 @@ TEST(Proto, DamagedProgramsAreReadOrRefused) {
   for (int round = 0; round < 20'000; ++round) {
     std::string bytes = original;
     for (unsigned edits = 1 + random() % 3; edits > 0; --edits) {
-      bytes[random() % bytes.size()] = static_cast<char>(random() % 4 == 0 ? random() : random() % 16);
+      bytes[random() % bytes.size()] =
+          static_cast<char>(random() % 4 == 0 ? random() : random() % 16);
     }
     const auto result = parse_program_proto(bytes);
     ++(result.ok() ? accepted : refused);
@@ -137,7 +138,8 @@ TEST(Proto, DamagedMuGraphsAreReadOrRefused) {
   for (int round = 0; round < 20'000; ++round) {
     std::string bytes = original;
     for (unsigned edits = 1 + random() % 3; edits > 0; --edits) {
-      bytes[random() % bytes.size()] = static_cast<char>(random() % 4 == 0 ? random() : random() % 16);
+      bytes[random() % bytes.size()] =
+          static_cast<char>(random() % 4 == 0 ? random() : random() % 16);
     }
     const auto result = parse_mugraph_proto(bytes, of);
     ++(result.ok() ? accepted : refused);

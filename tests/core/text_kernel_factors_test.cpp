@@ -12,8 +12,8 @@ Kernel example() {
   kernel.grid = {2};
   AxisSet h = AxisSet::of(1);
   h.insert(3);
-  const TermId x = kernel.terms.input(
-      0, {IndexExpr::of(2), IndexExpr::of(1) * 2 + IndexExpr::of(3)});
+  const TermId x =
+      kernel.terms.input(0, {IndexExpr::of(2), IndexExpr::of(1) * 2 + IndexExpr::of(3)});
   Computation c;
   c.name = "y";
   c.value = kernel.terms.reduce(ReduceKind::kSum, h, x);

@@ -22,7 +22,8 @@ std::string error_of(std::string_view text, const std::map<std::string, int64_t>
 std::string expression(const std::string& text) {
   const Program program = read(
       "program p(n = 4, m = 6) { input x: f16[n, m] input y: f16[m] s[n] = sum[m](x)"
-      " output o: f32[n, m] = " + text + " }");
+      " output o: f32[n, m] = " +
+      text + " }");
   const std::string printed = print(program);
   const Program again = read(printed);
   EXPECT_EQ(again, program) << printed;
@@ -120,8 +121,8 @@ TEST(Text, DefinesReplaceValues) {
 }
 
 TEST(Text, ExpressionsThatNoLongerHoldAreNotPrinted) {
-  Program program = read(
-      "program p(b = 2, n = 2 * b) { input x: f16[n] output o: f16[n] = x + 1 }");
+  Program program =
+      read("program p(b = 2, n = 2 * b) { input x: f16[n] output o: f16[n] = x + 1 }");
   program.parameters[1].value = 5;
   program.axes[0].extent = 5;
   EXPECT_NE(print(program).find("p(b = 2, n = 5)"), std::string::npos) << print(program);
@@ -142,8 +143,8 @@ TEST(Text, Warns) {
 TEST(Text, SharedTermsArePrintedOnce) {
   std::string nested = "x";
   for (int i = 0; i < 12; ++i) nested = "softmax[m](" + nested + ")";
-  const Program program = read(
-      "program p(n = 2, m = 3) { input x: f16[n, m] output o: f16[n, m] = " + nested + " }");
+  const Program program =
+      read("program p(n = 2, m = 3) { input x: f16[n, m] output o: f16[n, m] = " + nested + " }");
   const std::string text = print(program);
   EXPECT_LT(text.size(), 2000u) << text;
   EXPECT_EQ(read(text), program);
@@ -193,8 +194,9 @@ TEST(Text, IndicesOfIndicesCannotOverflow) {
 TEST(Text, MutatedTextIsReadOrRefused) {
   std::mt19937 random(1);
   const std::string original = kEverything;
-  const std::string pieces[] = {"(", ")", "[", "]", "m", "n", "sum", "*", "-", "0", "9999999999",
-                                "select(", "inf", "'", ".", "\xff", "let ", "split ", "=", ","};
+  const std::string pieces[] = {"(", ")",    "[",    "]",          "m",       "n",   "sum",
+                                "*", "-",    "0",    "9999999999", "select(", "inf", "'",
+                                ".", "\xff", "let ", "split ",     "=",       ","};
   int accepted = 0;
   for (int round = 0; round < 4000; ++round) {
     std::string text = original;
@@ -293,8 +295,9 @@ TEST(Text, MutatedMuGraphsAreReadOrRefused) {
   const Program program = read(kGraphProgram);
   std::mt19937 random(2);
   const std::string original = kGraph;
-  const std::string pieces[] = {"(", ")", "[", "]", "m.s", "n", "sum", "*", "-", "0", "99",
-                                "select(", "m.o", "'", "loop ", "\xff", "store ", "x", "=", ","};
+  const std::string pieces[] = {"(",     ")",    "[",      "]",  "m.s",     "n",   "sum",
+                                "*",     "-",    "0",      "99", "select(", "m.o", "'",
+                                "loop ", "\xff", "store ", "x",  "=",       ","};
   int accepted = 0;
   for (int round = 0; round < 6000; ++round) {
     std::string text = original;
