@@ -5,9 +5,9 @@
 //   apply   what it does to scalars, written once against any algebra (core/algebra.h)
 //
 // Float evaluation, field values, views, intervals, work counts and CUDA text are all `apply` in
-// some algebra, so no other file has a case per operator.  To add an operator, add a struct here and
-// its name in `Op` below, and a row in tests/core/op_test.cpp.  Attributes are fields, so that they
-// take part in equality, and are listed by `attributes` for parsing, printing and storing.
+// some algebra, so no other file has a case per operator.  To add an operator, add a struct here
+// and its name in `Op` below, and a row in tests/core/op_test.cpp.  Attributes are fields, so that
+// they take part in equality, and are listed by `attributes` for parsing, printing and storing.
 #pragma once
 
 #include <array>
@@ -93,9 +93,7 @@ struct Max : Plain<2> {
 
 struct Min : Plain<2> {
   static constexpr std::string_view name = "min";
-  auto apply(auto& a, auto x, auto y) const {
-    return negate(a, a.max(negate(a, x), negate(a, y)));
-  }
+  auto apply(auto& a, auto x, auto y) const { return negate(a, a.max(negate(a, x), negate(a, y))); }
 };
 
 struct Square : Plain<1> {
@@ -226,10 +224,10 @@ struct Cast {
 
 namespace sundog {
 
-using Op = std::variant<op::Add, op::Sub, op::Mul, op::Div, op::Neg, op::Exp, op::Log, op::Sqrt,
-                        op::Rsqrt, op::Max, op::Min, op::Square, op::Pow, op::Abs, op::Relu,
-                        op::Sigmoid, op::Silu, op::Tanh, op::Erf, op::Gelu, op::GeluTanh, op::Clamp,
-                        op::Cast>;
+using Op =
+    std::variant<op::Add, op::Sub, op::Mul, op::Div, op::Neg, op::Exp, op::Log, op::Sqrt, op::Rsqrt,
+                 op::Max, op::Min, op::Square, op::Pow, op::Abs, op::Relu, op::Sigmoid, op::Silu,
+                 op::Tanh, op::Erf, op::Gelu, op::GeluTanh, op::Clamp, op::Cast>;
 
 template <class O>
 concept Operator = std::equality_comparable<O> && std::default_initializable<O> && requires(O o) {
@@ -259,9 +257,8 @@ template <Algebra A>
 typename A::Value apply(A& a, const Op& op, std::span<const typename A::Value> in) {
   return std::visit(
       [&]<class O>(const O& o) -> typename A::Value {
-        return [&]<size_t... I>(std::index_sequence<I...>) {
-          return o.apply(a, in[I]...);
-        }(std::make_index_sequence<static_cast<size_t>(O::arity)>{});
+        return [&]<size_t... I>(std::index_sequence<I...>) { return o.apply(a, in[I]...); }
+        (std::make_index_sequence<static_cast<size_t>(O::arity)>{});
       },
       op);
 }
