@@ -156,6 +156,16 @@ struct Silu : Plain<1> {
   }
 };
 
+// log(1 + exp(x)), written so that no exponent is positive.
+struct Softplus : Plain<1> {
+  static constexpr std::string_view name = "softplus";
+  auto apply(auto& a, auto x) const {
+    const auto one = a.constant(Number(1));
+    const auto tail = a.log(a.add(one, a.exp(negate(a, a.max(x, negate(a, x))))));
+    return a.add(a.max(x, a.constant(Number(0))), tail);
+  }
+};
+
 struct Tanh : Plain<1> {
   static constexpr std::string_view name = "tanh";
   static constexpr Fn fn{"tanh", "sd::tanh", [](double x) { return std::tanh(x); }, 2};
@@ -227,7 +237,7 @@ namespace sundog {
 using Op =
     std::variant<op::Add, op::Sub, op::Mul, op::Div, op::Neg, op::Exp, op::Log, op::Sqrt, op::Rsqrt,
                  op::Max, op::Min, op::Square, op::Pow, op::Abs, op::Relu, op::Sigmoid, op::Silu,
-                 op::Tanh, op::Erf, op::Gelu, op::GeluTanh, op::Clamp, op::Cast>;
+                 op::Softplus, op::Tanh, op::Erf, op::Gelu, op::GeluTanh, op::Clamp, op::Cast>;
 
 template <class O>
 concept Operator = std::equality_comparable<O> && std::default_initializable<O> && requires(O o) {

@@ -35,6 +35,7 @@ std::map<std::string, double> golden() {
           {"relu", x},
           {"sigmoid", std::exp(x) / (1 + std::exp(x))},
           {"silu", x * std::exp(x) / (1 + std::exp(x))},
+          {"softplus", std::log1p(std::exp(x))},
           {"tanh", std::sinh(x) / std::cosh(x)},
           {"erf", 0.71115563365351508},
           {"gelu", x * 0.5 * std::erfc(-x / M_SQRT2)},
