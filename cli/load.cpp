@@ -123,7 +123,8 @@ Result<MuGraph> load_mugraph_of(const std::string& path, const Program& program,
   const Result<std::string> text = read(file, invocation);
   if (!text.ok()) return text.error();
   const FileKind kind = kind_of(*text, file);
-  if (kind == FileKind::kBinary && file.ends_with(".pb")) return parse_mugraph_proto(*text, program);
+  if (kind == FileKind::kBinary && file.ends_with(".pb"))
+    return parse_mugraph_proto(*text, program);
   if (kind == FileKind::kBinary || kind == FileKind::kProgram) {
     return wrong_kind(file, "a µGraph", kind);
   }

@@ -1,8 +1,8 @@
 // From the names on a command line to programs and µGraphs.
 //
 // A µGraph text belongs to a program, which is looked for in this order: --program; its first line
-// `# program: FILE NAME=VALUE ...`; the file NAME.sd beside it, where NAME stands behind `of`; program.sd
-// beside it.
+// `# program: FILE NAME=VALUE ...`; the file NAME.sd beside it, where NAME stands behind `of`;
+// program.sd beside it.
 #pragma once
 
 #include <optional>

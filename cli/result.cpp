@@ -2,9 +2,6 @@
 
 #include <google/protobuf/text_format.h>
 
-#include <algorithm>
-#include <array>
-
 #include "core/proto.h"
 #include "core/sundog.pb.h"
 
@@ -36,7 +33,8 @@ void to_message(const Evidence& evidence, proto::Verdict* message) {
   for (const uint64_t prime : evidence.primes) field.add_primes(prime);
   for (const uint64_t seed : evidence.seeds) field.add_seeds(seed);
   field.set_error_log2(evidence.error_log2);
-  field.set_real_sizes(evidence.real_sizes);
+  for (const std::string& sizes : evidence.sizes) field.add_sizes(sizes);
+  field.set_image_only(evidence.image_only);
   for (const Evidence::Case& each : evidence.numerics) {
     proto::Verdict::NumericsCase& entry = *message->add_numerics();
     entry.set_name(each.name);
@@ -58,11 +56,11 @@ Evidence from_message(const proto::Verdict& message) {
   evidence.primes.assign(field.primes().begin(), field.primes().end());
   evidence.seeds.assign(field.seeds().begin(), field.seeds().end());
   evidence.error_log2 = field.error_log2();
-  evidence.real_sizes = field.real_sizes();
+  evidence.sizes.assign(field.sizes().begin(), field.sizes().end());
+  evidence.image_only = field.image_only();
   for (const proto::Verdict::NumericsCase& each : message.numerics()) {
     evidence.numerics.push_back(
         {each.name(), each.candidate_error(), each.program_error(), each.accepted()});
-    evidence.max_rel_error = std::max(evidence.max_rel_error, each.candidate_error());
   }
   evidence.ranges = message.ranges();
   evidence.proof = message.proof();

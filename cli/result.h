@@ -1,5 +1,5 @@
-// result.pb: everything that a run of `sundog optimize` found, as core/sundog.proto stores it, without the
-// generated types.
+// result.pb: everything that a run of `sundog optimize` found, as core/sundog.proto stores it,
+// without the generated types.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,8 @@ struct Evidence {
   int rounds = 0;
   std::vector<uint64_t> primes, seeds;
   double error_log2 = 0;
-  bool real_sizes = false;
+  std::vector<std::string> sizes;  // at which it was tested
+  bool image_only = false;         // agreement that the bound does not cover
   struct Case {
     std::string name;
     double candidate_error = 0, program_error = 0;
@@ -31,7 +32,6 @@ struct Evidence {
   };
   std::vector<Case> numerics;
   std::string ranges, proof, kernel_check;
-  double max_rel_error = 0;  // over the numerics cases and the kernel check
 };
 
 struct StoredCandidate {

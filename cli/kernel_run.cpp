@@ -1,0 +1,77 @@
+#include "cli/kernel_run.h"
+
+#include <cctype>
+
+#include "cli/interrupt.h"
+#include "core/resize.h"
+
+namespace sundog::cli {
+
+Result<Device> choose_device(const std::string& target,
+                             const std::optional<codegen::GpuInfo>& gpu) {
+  if (!target.empty()) return find_device(target);
+  if (gpu) {
+    // A GPU without a row is no reason to refuse: the default target still compiles.
+    Result<Device> device = find_device_of_driver(gpu->name, gpu->major, gpu->minor);
+    if (device.ok()) return device;
+  }
+  return find_device("h200");
+}
+
+std::string sizes_text(const Program& program) {
+  std::string text;
+  for (const Axis& axis : program.axes) {
+    text += (text.empty() ? "" : " ") + axis.name + "=" + std::to_string(axis.extent);
+  }
+  return text;
+}
+
+std::string identifier(const std::string& name) {
+  std::string result;
+  for (const char c : name) {
+    result += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  }
+  if (result.empty() || std::isdigit(static_cast<unsigned char>(result[0])) != 0) {
+    result.insert(0, "k_");
+  }
+  return result;
+}
+
+Result<EmulatorOutcome> run_in_emulator(const Program& program, const MuGraph& graph,
+                                        const Device& device, const codegen::Generated& generated,
+                                        bool full, double time_limit_s, uint64_t seed) {
+  EmulatorOutcome outcome;
+  Program small_program = program;
+  codegen::Generated small = generated;
+  double tolerance = codegen::kernel_tolerance(program, graph);
+  if (!full && codegen::program_work(program) > kEmulatorWork) {
+    Result<Shrunk> shrunk = shrink(graph, program, ShrinkPolicy::kKeepTiles);
+    if (!shrunk.ok()) return shrunk.error();
+    codegen::GenerateOptions options;
+    options.name = generated.plan.name;
+    Result<codegen::Generated> emitted =
+        codegen::generate(shrunk->graph, shrunk->program, device, options);
+    if (!emitted.ok()) return emitted.error();
+    tolerance = codegen::kernel_tolerance(shrunk->program, shrunk->graph);
+    small_program = std::move(shrunk->program);
+    small = std::move(*emitted);
+    outcome.reduced = true;
+  }
+  outcome.sizes = sizes_text(small_program);
+  Result<codegen::CheckData> data =
+      codegen::make_check_data(small_program, Rounding::kWide, kReferenceWork, seed);
+  if (!data.ok()) return data.error();
+  codegen::EmulatorOptions options;
+  options.time_limit_s = time_limit_s;
+  options.seed = seed;
+  // At sizes that take long anyway only what the numbers show is looked for.
+  options.race_check = codegen::program_work(small_program) <= 10 * kEmulatorWork;
+  options.schedules = options.race_check ? 3 : 1;
+  Result<codegen::EmulatedRun> run = codegen::run_on_emulator(small_program, small.plan, small.cuda,
+                                                              *data, tolerance, options);
+  if (!run.ok()) return run.error();
+  outcome.run = std::move(*run);
+  return outcome;
+}
+
+}  // namespace sundog::cli

@@ -1,0 +1,61 @@
+// The command line tool.  Everything but this file is a library, which the tests link.
+#include <cstdlib>
+#include <exception>
+#include <new>
+
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/interrupt.h"
+
+namespace sundog::cli {
+namespace {
+
+int dispatch(const Invocation& invocation) {
+  if (invocation.flag("help")) {
+    const Status status = write_output(help_text(invocation.command));
+    return status.ok() ? 0 : fail(status.error());
+  }
+  switch (invocation.command->bit) {
+    case kOptimize:
+      return optimize(invocation);
+    case kVerify:
+      return verify(invocation);
+    case kShow:
+      return show(invocation);
+    case kEmit:
+      return emit(invocation);
+    case kRun:
+      return run(invocation);
+    case kHelp:
+      return help(invocation);
+    case kVersion:
+      return version(invocation);
+  }
+  return 2;
+}
+
+}  // namespace
+}  // namespace sundog::cli
+
+int main(int count, char** values) {
+  using namespace sundog::cli;
+  handle_signals();
+  const std::vector<std::string> arguments(values + (count > 0 ? 1 : 0), values + count);
+  const auto environment = [](const std::string& name) -> std::optional<std::string> {
+    const char* value = std::getenv(name.c_str());
+    if (value == nullptr) return std::nullopt;
+    return std::string(value);
+  };
+  const auto invocation = parse_invocation(arguments, environment);
+  if (!invocation.ok()) return fail(invocation.error());
+  try {
+    return dispatch(*invocation);
+  } catch (const std::bad_alloc&) {
+    note("sundog: error: out of memory\n  hint: a smaller --states or --top needs less");
+    return 3;
+  } catch (const std::exception& exception) {
+    note(std::string("sundog: internal error: ") + exception.what() +
+         "\nPlease report this with the input.");
+    return 2;
+  }
+}

@@ -1,0 +1,104 @@
+#include "verify/verdict.h"
+
+#include <cstdio>
+
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/evidence.h"
+#include "cli/json.h"
+#include "cli/load.h"
+
+namespace sundog::cli {
+namespace {
+
+// The exit code that belongs to an answer.
+int code_of(verify::Verdict::Answer answer) {
+  switch (answer) {
+    case verify::Verdict::kEquivalent:
+      return 0;
+    case verify::Verdict::kDifferent:
+      return 1;
+    case verify::Verdict::kUnknown:
+      return 3;
+  }
+  return 3;
+}
+
+Result<verify::Verdict> judge(const Invocation& invocation, const verify::VerifyOptions& options) {
+  const Result<Program> program = load_program(invocation.operands[0], invocation);
+  if (!program.ok()) return program.error();
+  const std::string& path = invocation.operands[1];
+  const Result<Loadable> kind = kind_of_path(path, invocation);
+  if (!kind.ok()) return kind.error();
+  if (*kind == Loadable::kProgram) {
+    const Result<Program> candidate = load_program(path, invocation);
+    if (!candidate.ok()) return candidate.error();
+    return verify::verify(*program, *candidate, options);
+  }
+  // A result is judged by its text, which may have been edited.
+  const bool stored = *kind == Loadable::kResult && path.ends_with(".pb");
+  if (stored) {
+    const Result<StoredResult> result = load_result(path, invocation);
+    if (!result.ok()) return result.error();
+    return verify::verify(*program, result->report.candidates.front().graph, options);
+  }
+  const Result<MuGraph> graph = load_mugraph_of(path, *program, invocation);
+  if (!graph.ok()) return graph.error();
+  return verify::verify(*program, *graph, options);
+}
+
+std::string json_of(const Invocation& invocation, const verify::Verdict& verdict) {
+  JsonWriter json;
+  json.begin_object();
+  json.key("program").value(invocation.operands[0]);
+  json.key("candidate").value(invocation.operands[1]);
+  json.key("answer").value(verify::name(verdict.answer));
+  json.key("reason").value(verdict.reason);
+  json.key("verdict");
+  write_evidence(json, evidence_of(verdict));
+  json.key("witness");
+  if (verdict.witness) {
+    const verify::Witness& witness = *verdict.witness;
+    json.begin_object().key("output").value(witness.output).key("element").begin_array();
+    for (const int64_t index : witness.element) json.value(index);
+    json.end_array().key("expected").value(witness.expected).key("actual").value(witness.actual);
+    json.key("seed").value(std::to_string(witness.seed));
+    json.key("sizes").value(witness.sizes).key("fault").value(witness.fault).end_object();
+  } else {
+    json.null();
+  }
+  json.end_object();
+  return json.text() + "\n";
+}
+
+std::string text_of(const verify::Verdict& verdict) {
+  const Evidence evidence = evidence_of(verdict);
+  std::string text = evidence.answer + ": " + verdict.reason + "\n";
+  if (verdict.witness) text += "  witness   " + verify::to_string(*verdict.witness) + "\n";
+  text += "  evidence  " + evidence_line(evidence) + "\n";
+  for (const Evidence::Case& each : evidence.numerics) {
+    char line[160];
+    std::snprintf(line, sizeof line, "  numerics  %-28s error %.2e, plain program %.2e%s\n",
+                  each.name.c_str(), each.candidate_error, each.program_error,
+                  each.accepted ? "" : "  REJECTED");
+    text += line;
+  }
+  return text;
+}
+
+}  // namespace
+
+int verify(const Invocation& invocation) {
+  verify::VerifyOptions options;
+  options.error_log2 = invocation.error_log2("error");
+  options.seed = static_cast<uint64_t>(invocation.integer("seed"));
+  options.time_limit_s = invocation.seconds("verify-time");
+  options.rounding = invocation.text("rounding") == "eager" ? Rounding::kEager : Rounding::kWide;
+  const Result<verify::Verdict> verdict = judge(invocation, options);
+  if (!verdict.ok()) return fail(verdict.error());
+  const Status status =
+      write_output(invocation.flag("json") ? json_of(invocation, *verdict) : text_of(*verdict));
+  return status.ok() ? code_of(verdict->answer) : fail(status.error());
+}
+
+}  // namespace sundog::cli
