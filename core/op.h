@@ -178,6 +178,18 @@ struct Erf : Plain<1> {
   auto apply(auto& a, auto x) const { return a.call(fn, x); }
 };
 
+struct Sin : Plain<1> {
+  static constexpr std::string_view name = "sin";
+  static constexpr Fn fn{"sin", "sinf", [](double x) { return std::sin(x); }, 8};
+  auto apply(auto& a, auto x) const { return a.call(fn, x); }
+};
+
+struct Cos : Plain<1> {
+  static constexpr std::string_view name = "cos";
+  static constexpr Fn fn{"cos", "cosf", [](double x) { return std::cos(x); }, 8};
+  auto apply(auto& a, auto x) const { return a.call(fn, x); }
+};
+
 // x * (1 + erf(x / sqrt 2)) / 2.
 struct Gelu : Plain<1> {
   static constexpr std::string_view name = "gelu";
@@ -234,10 +246,10 @@ struct Cast {
 
 namespace sundog {
 
-using Op =
-    std::variant<op::Add, op::Sub, op::Mul, op::Div, op::Neg, op::Exp, op::Log, op::Sqrt, op::Rsqrt,
-                 op::Max, op::Min, op::Square, op::Pow, op::Abs, op::Relu, op::Sigmoid, op::Silu,
-                 op::Softplus, op::Tanh, op::Erf, op::Gelu, op::GeluTanh, op::Clamp, op::Cast>;
+using Op = std::variant<op::Add, op::Sub, op::Mul, op::Div, op::Neg, op::Exp, op::Log, op::Sqrt,
+                        op::Rsqrt, op::Max, op::Min, op::Square, op::Pow, op::Abs, op::Relu,
+                        op::Sigmoid, op::Silu, op::Softplus, op::Tanh, op::Erf, op::Sin, op::Cos,
+                        op::Gelu, op::GeluTanh, op::Clamp, op::Cast>;
 
 template <class O>
 concept Operator = std::equality_comparable<O> && std::default_initializable<O> && requires(O o) {

@@ -38,6 +38,8 @@ std::map<std::string, double> golden() {
           {"softplus", std::log1p(std::exp(x))},
           {"tanh", std::sinh(x) / std::cosh(x)},
           {"erf", 0.71115563365351508},
+          {"sin", 0.68163876002333417},
+          {"cos", 0.73168886887382089},
           {"gelu", x * 0.5 * std::erfc(-x / M_SQRT2)},
           {"gelu_tanh", x / (1 + std::exp(-2 * cubic))},
           {"clamp", x},
