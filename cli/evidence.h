@@ -14,7 +14,8 @@ Evidence evidence_of(const verify::Verdict& verdict);
 // "passed", "failed" or "not run".
 std::string numerics_word(const Evidence& evidence);
 
-// {"answer", "reason", "field": {...}, "proof", "numerics", "numerics_cases", "ranges", "kernel_check", ...}
+// {"answer", "reason", "field": {...}, "proof", "numerics", "numerics_cases", "ranges",
+// "kernel_check", ...}
 void write_evidence(JsonWriter& json, const Evidence& evidence);
 
 // One line: "equivalent (2 rounds, error 2^-62; numerics passed; proof not attempted)".

@@ -67,8 +67,8 @@ Result<EmulatorOutcome> run_in_emulator(const Program& program, const MuGraph& g
   // At sizes that take long anyway only what the numbers show is looked for.
   options.race_check = codegen::program_work(small_program) <= 10 * kEmulatorWork;
   options.schedules = options.race_check ? 3 : 1;
-  Result<codegen::EmulatedRun> run = codegen::run_on_emulator(small_program, small.plan, small.cuda,
-                                                              *data, tolerance, options);
+  Result<codegen::EmulatedRun> run =
+      codegen::run_on_emulator(small_program, small.plan, small.cuda, *data, tolerance, options);
   if (!run.ok()) return run.error();
   outcome.run = std::move(*run);
   return outcome;

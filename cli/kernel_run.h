@@ -1,5 +1,5 @@
-// What `optimize`, `run` and `emit` share: which device to compile for, emitting, running on the emulator at
-// a size that it can manage, running on the GPU beside the unfused program.
+// What `optimize`, `run` and `emit` share: which device to compile for, emitting, running on the
+// emulator at a size that it can manage, running on the GPU beside the unfused program.
 #pragma once
 
 #include <optional>
@@ -32,8 +32,8 @@ struct EmulatorOutcome {
   codegen::EmulatedRun run;
 };
 
-// Runs the kernels of a µGraph on the emulator.  If the program is too large for it, and not `full`, the
-// µGraph is shrunk with its tiles kept and emitted anew; else `generated` is what runs.
+// Runs the kernels of a µGraph on the emulator.  If the program is too large for it, and not
+// `full`, the µGraph is shrunk with its tiles kept and emitted anew; else `generated` is what runs.
 Result<EmulatorOutcome> run_in_emulator(const Program& program, const MuGraph& graph,
                                         const Device& device, const codegen::Generated& generated,
                                         bool full, double time_limit_s, uint64_t seed);

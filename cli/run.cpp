@@ -1,5 +1,5 @@
-// Runs what was emitted and compares it with the program.  A result's own best.cu is what runs on the GPU,
-// not a text emitted anew: the artefact is what must be right.
+// Runs what was emitted and compares it with the program.  A result's own best.cu is what runs on
+// the GPU, not a text emitted anew: the artefact is what must be right.
 #include <algorithm>
 #include <cstdio>
 
@@ -65,8 +65,8 @@ Result<Runnable> load_stored(const std::string& path, const Invocation& invocati
   if (result->report.unfused) runnable.unfused = std::move(result->report.unfused->graph);
   runnable.generated.plan = std::move(result->plan);
   runnable.generated.cuda = std::move(result->cuda);
-  const std::string kernel_file =
-      is_folder(path) ? path + "/" + std::string(kKernelFile) : beside(path, std::string(kKernelFile));
+  const std::string kernel_file = is_folder(path) ? path + "/" + std::string(kKernelFile)
+                                                  : beside(path, std::string(kKernelFile));
   if (is_folder(path) || exists(kernel_file)) {
     Result<std::string> text = read_file(kernel_file, invocation.bytes("input-bytes"));
     if (!text.ok()) return text.error();
@@ -94,16 +94,17 @@ Result<Runnable> load(const Invocation& invocation, const std::optional<codegen:
   if (!device.ok()) return device.error();
   Result<codegen::Generated> generated = emitted(candidate->graph, candidate->program, *device);
   if (!generated.ok()) return generated.error();
-  return Runnable{std::move(candidate->program), std::move(candidate->graph),
-                  std::move(*generated), std::move(*device), std::nullopt};
+  return Runnable{std::move(candidate->program), std::move(candidate->graph), std::move(*generated),
+                  std::move(*device), std::nullopt};
 }
 
 Result<Outcome> on_emulator(const Runnable& runnable, const Invocation& invocation) {
   Outcome outcome;
   outcome.on = "emulator";
-  Result<EmulatorOutcome> emulated = run_in_emulator(
-      runnable.program, runnable.graph, runnable.device, runnable.generated, invocation.flag("full"),
-      invocation.seconds("check-time"), static_cast<uint64_t>(invocation.integer("seed")));
+  Result<EmulatorOutcome> emulated =
+      run_in_emulator(runnable.program, runnable.graph, runnable.device, runnable.generated,
+                      invocation.flag("full"), invocation.seconds("check-time"),
+                      static_cast<uint64_t>(invocation.integer("seed")));
   if (!emulated.ok()) return emulated.error();
   outcome.reduced = emulated->reduced;
   outcome.sizes = emulated->sizes;
@@ -135,11 +136,10 @@ Result<Outcome> on_gpu(const Runnable& runnable, const Invocation& invocation,
   Result<codegen::CompiledModule> module = compiled(runnable.generated.cuda, arch, invocation);
   if (!module.ok()) return module.error();
   const double tolerance = codegen::kernel_tolerance(runnable.program, runnable.graph);
-  std::vector<codegen::GpuJob> jobs = {
-      {"best", runnable.generated.plan, module->cubin, tolerance}};
+  std::vector<codegen::GpuJob> jobs = {{"best", runnable.generated.plan, module->cubin, tolerance}};
   outcome.best.emplace().module = std::move(*module);
-  // The unfused program beside it: what the fusion is worth, measured in the same minute.  Where it does
-  // not compile there is simply no comparison.
+  // The unfused program beside it: what the fusion is worth, measured in the same minute.  Where it
+  // does not compile there is simply no comparison.
   if (runnable.unfused) {
     const Result<codegen::Generated> plain =
         emitted(*runnable.unfused, runnable.program, runnable.device);
@@ -243,7 +243,8 @@ std::string json_of(const Runnable& runnable, const Outcome& outcome) {
 std::string gpu_line(const char* label, const GpuOutcome& outcome) {
   char line[256];
   const codegen::GpuReport& report = outcome.report;
-  if (!report.failure.empty()) return std::string("  ") + label + "FAILED: " + report.failure + "\n";
+  if (!report.failure.empty())
+    return std::string("  ") + label + "FAILED: " + report.failure + "\n";
   std::snprintf(line, sizeof line, "  %s%9.2f us cold  %9.2f us warm  (spread %.1f %%, %.1f %%)\n",
                 label, report.timing.cold_us, report.timing.warm_us,
                 100 * report.timing.cold_spread, 100 * report.timing.warm_spread);
@@ -283,8 +284,7 @@ int run(const Invocation& invocation) {
   const std::string on = invocation.text("on");
   std::optional<codegen::GpuInfo> gpu;
   if (on != "emulator") {
-    Result<codegen::GpuInfo> info =
-        codegen::probe_gpu(static_cast<int>(invocation.integer("gpu")));
+    Result<codegen::GpuInfo> info = codegen::probe_gpu(static_cast<int>(invocation.integer("gpu")));
     if (!info.ok() && on == "gpu") return fail(info.error());
     if (info.ok()) gpu = std::move(*info);
   }

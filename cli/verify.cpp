@@ -1,5 +1,3 @@
-#include "verify/verdict.h"
-
 #include <cstdio>
 
 #include "cli/commands.h"
@@ -7,6 +5,7 @@
 #include "cli/evidence.h"
 #include "cli/json.h"
 #include "cli/load.h"
+#include "verify/verdict.h"
 
 namespace sundog::cli {
 namespace {

@@ -1,0 +1,322 @@
+#include "cli/pipeline.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <mutex>
+
+#include "cli/evidence.h"
+#include "cli/graph_view.h"
+#include "cli/interrupt.h"
+#include "codegen/tune.h"
+#include "core/text.h"
+#include "search/superoptimize.h"
+#include "verify/verdict.h"
+
+namespace sundog::cli {
+namespace {
+
+double now_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+std::string microseconds(double us) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f us", us);
+  return text;
+}
+
+// Verdicts by the text of the µGraph: search asks for each candidate once, the report needs them
+// again.
+class Judge {
+ public:
+  Judge(const Program& program, const PipelineOptions& options) : program_(program) {
+    options_.error_log2 = options.error_log2;
+    options_.seed = options.seed;
+    options_.time_limit_s = options.verify_s;
+    options_.rounding = options.rounding;
+  }
+
+  const Evidence& judge(const MuGraph& graph) {
+    const std::string key = print(graph, program_);
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = known_.find(key);
+      if (found != known_.end()) return found->second;
+    }
+    Evidence evidence = evidence_of(verify::verify(program_, graph, options_));
+    const std::lock_guard lock(mutex_);
+    return known_.emplace(key, std::move(evidence)).first->second;  // a map never moves its values
+  }
+  bool accepts(const MuGraph& graph) { return judge(graph).answer == "equivalent"; }
+
+ private:
+  const Program& program_;
+  verify::VerifyOptions options_;
+  std::mutex mutex_;
+  std::map<std::string, Evidence> known_;
+};
+
+search::SearchOptions search_options(const PipelineOptions& options, Judge& judge) {
+  search::SearchOptions result;
+  result.budget_s = options.clocked ? options.budget_s : HUGE_VAL;
+  result.max_states = options.states == 0 ? UINT64_MAX : options.states;
+  result.top_k = options.top;
+  result.threads = options.threads;
+  result.seed = options.seed;
+  result.stop = &interrupted();
+  result.accept = [&judge](const search::Candidate& candidate) {
+    return judge.accepts(candidate.graph);
+  };
+  result.clock = now_s;
+  result.progress = [&options](const search::Progress& progress) {
+    if (!options.progress) return;
+    char text[160];
+    std::snprintf(text, sizeof text, "search %.1f s  %llu states  best %.2f us  bound %.2f us",
+                  progress.seconds, static_cast<unsigned long long>(progress.states),
+                  progress.best_us, progress.bound_us);
+    options.progress(text);
+  };
+  return result;
+}
+
+Row make_row(StoredCandidate candidate, bool unfused, Judge& judge) {
+  Row row;
+  row.unfused = unfused;
+  row.candidate = std::move(candidate);
+  row.candidate.measured_us.reset();  // of another day
+  if (row.candidate.structure.empty()) row.candidate.structure = one_line(row.candidate.graph);
+  row.candidate.evidence = judge.judge(row.candidate.graph);
+  if (row.candidate.evidence.answer != "equivalent") {
+    row.dropped = "verification: " + row.candidate.evidence.reason;
+  }
+  return row;
+}
+
+StoredCandidate candidate_of(const search::Candidate& found) {
+  StoredCandidate candidate;
+  candidate.graph = found.graph;
+  candidate.predicted_us = found.predicted_us;
+  candidate.structure = found.structure;
+  candidate.kind = found.kind;
+  return candidate;
+}
+
+StoredReport stored(const search::SearchReport& report, uint64_t seed) {
+  StoredReport result;
+  result.bound_us = report.bound_us;
+  result.gap = report.gap;
+  result.states = report.states;
+  result.seconds = report.seconds;
+  result.seconds_to_best = report.time_to_best;
+  result.stop_reason = interrupted() ? "interrupted" : report.stop_reason;
+  for (const auto& [rule, count] : report.pruned) result.pruned[rule] = count;
+  result.kept_undecided = report.kept_undecided;
+  result.seed = seed;
+  return result;
+}
+
+// Candidates that were given come first.
+void add_start(std::vector<Row>& rows, const PipelineOptions& options, Judge& judge) {
+  std::vector<Row> given;
+  const auto add = [&](const StoredCandidate& candidate, bool unfused) {
+    const bool known = std::any_of(rows.begin(), rows.end(), [&](const Row& row) {
+      return row.candidate.graph == candidate.graph;
+    });
+    if (!known) given.push_back(make_row(candidate, unfused, judge));
+  };
+  for (const StoredCandidate& candidate : options.start.candidates) add(candidate, false);
+  if (options.skip_search && options.start.unfused) add(*options.start.unfused, true);
+  rows.insert(rows.begin(), given.begin(), given.end());
+}
+
+std::string header_of(const Program& program, const Row& row, const Device& device) {
+  std::string text = print(program) + "\n" + print(row.candidate.graph, program) + "\n";
+  text += "verified: " + evidence_line(row.candidate.evidence) + "\n";
+  if (row.candidate.predicted_us > 0) {
+    text += "predicted on " + device.name + ": " + microseconds(row.candidate.predicted_us) + "\n";
+  }
+  return text;
+}
+
+void generate_all(std::vector<Row>& rows, const Program& program, const Device& device) {
+  for (Row& row : rows) {
+    if (!row.dropped.empty()) continue;
+    codegen::GenerateOptions options;
+    options.name = identifier(program.name);
+    options.header_comment = header_of(program, row, device);
+    Result<codegen::Generated> generated =
+        codegen::generate(row.candidate.graph, program, device, options);
+    if (generated.ok()) {
+      row.generated = std::move(*generated);
+    } else {
+      row.dropped = "code generation: " + generated.error().message;
+    }
+  }
+}
+
+// Checks and times all usable rows on the GPU and sorts them: the pick of the tie band first, the
+// rest by time.
+Status time_on_gpu(PipelineResult& result, const Program& program, const Device& device,
+                   const PipelineOptions& options) {
+  std::vector<codegen::TuneCandidate> candidates;
+  std::vector<size_t> row_of;
+  for (size_t i = 0; i < result.rows.size(); ++i) {
+    const Row& row = result.rows[i];
+    if (!row.dropped.empty()) continue;
+    candidates.push_back({row.candidate.structure, row.generated->cuda, row.generated->plan,
+                          codegen::kernel_tolerance(program, row.candidate.graph)});
+    row_of.push_back(i);
+  }
+  const auto first =
+      codegen::make_check_data(program, options.rounding, kReferenceWork, options.seed);
+  if (!first.ok()) return first.error();
+  const auto fresh =
+      codegen::make_check_data(program, options.rounding, kReferenceWork, options.seed + 1);
+  if (!fresh.ok()) return fresh.error();
+  codegen::TuneOptions tuning;
+  tuning.arch = device.arch;
+  tuning.compile.limits.seconds = options.compile_s;
+  tuning.compile.limits.stop = &interrupted();
+  tuning.measure.ordinal = options.gpu_ordinal;
+  tuning.run = {.seconds = options.gpu_s, .stop = &interrupted()};
+  if (auto flush = codegen::compile(codegen::flush_source(), device.arch, tuning.compile);
+      flush.ok()) {
+    tuning.measure.flush_cubin = flush->cubin;
+  }
+  tuning.progress = [&](size_t done, size_t all) {
+    if (options.progress) {
+      options.progress("timing candidate " + std::to_string(done + 1) + " of " +
+                       std::to_string(all));
+    }
+  };
+  Result<codegen::TuneResult> tuned = codegen::tune(program, candidates, *first, *fresh, tuning);
+  if (!tuned.ok()) return tuned.error();
+  for (size_t c = 0; c < candidates.size(); ++c) {
+    Row& row = result.rows[row_of[c]];
+    codegen::TuneEntry& entry = tuned->entries[c];
+    row.resources = entry.module.kernels;
+    if (!entry.failure.empty()) {
+      row.dropped =
+          (entry.failed_at == codegen::TuneStage::kCompile ? "compiler: " : "on the GPU: ") +
+          entry.failure;
+      continue;
+    }
+    row.candidate.measured_us = entry.report.timing.cold_us;
+    row.gpu = std::move(entry.report);
+  }
+  const std::optional<size_t> pick =
+      tuned->best ? std::optional<size_t>(row_of[*tuned->best]) : std::nullopt;
+  if (pick) std::swap(result.rows[0], result.rows[*pick]);
+  std::stable_sort(result.rows.begin() + (pick ? 1 : 0), result.rows.end(),
+                   [](const Row& a, const Row& b) {
+                     return a.candidate.measured_us.value_or(HUGE_VAL) <
+                            b.candidate.measured_us.value_or(HUGE_VAL);
+                   });
+  return {};
+}
+
+// Runs a row's kernels in the emulator; whether they are right.  What the emulator cannot run for
+// reasons of its own (no compiler, out of time) is noted and held against nobody.
+bool passes_emulator(Row& row, PipelineResult& result, const Program& program, const Device& device,
+                     const PipelineOptions& options) {
+  if (options.progress) options.progress("running " + row.candidate.structure + " in the emulator");
+  Result<EmulatorOutcome> outcome = run_in_emulator(
+      program, row.candidate.graph, device, *row.generated, false, options.check_s, options.seed);
+  if (!outcome.ok()) {
+    if (outcome.error().code == ErrorCode::kFailed) {
+      row.dropped = "emulator: " + outcome.error().message;
+      return false;
+    }
+    result.kernel_check = "not run: " + outcome.error().message;
+    result.notes.push_back("kernel check not run: " + outcome.error().message);
+    return true;
+  }
+  if (!outcome->run.passed()) {
+    row.dropped = "emulator: " + outcome->run.failure();
+    return false;
+  }
+  result.max_rel_error = std::max(result.max_rel_error, outcome->run.check.max_rel_error);
+  result.kernel_check = "passed in the emulator at " + outcome->sizes +
+                        (outcome->run.race_checked ? ", races checked" : "");
+  return true;
+}
+
+// The first row whose kernels are right.
+Status choose_best(PipelineResult& result, const Program& program, const Device& device,
+                   const PipelineOptions& options) {
+  std::string first_reason;
+  for (size_t i = 0; i < result.rows.size(); ++i) {
+    Row& row = result.rows[i];
+    if (row.dropped.empty()) {
+      result.max_rel_error = 0;
+      result.kernel_check.clear();
+      bool right = true;
+      if (!options.check) {
+        result.kernel_check = "not run";
+      } else if (interrupted()) {
+        result.kernel_check = "not run: interrupted";
+      } else {
+        right = passes_emulator(row, result, program, device, options);
+      }
+      if (right) {
+        if (row.gpu) {
+          result.max_rel_error = std::max(
+              {result.max_rel_error, row.gpu->before.max_rel_error, row.gpu->after.max_rel_error});
+          result.kernel_check += "; passed on the GPU before and after timing";
+        }
+        row.candidate.evidence.kernel_check = result.kernel_check;
+        result.best = i;
+        return {};
+      }
+    }
+    if (first_reason.empty()) first_reason = row.dropped;
+  }
+  return Error{ErrorCode::kFailed,
+               "no candidate yields a right kernel; the first: " + first_reason,
+               "please report this with the program",
+               {}};
+}
+
+}  // namespace
+
+Result<PipelineResult> run_pipeline(const Program& program, const Device& device,
+                                    const PipelineOptions& options) {
+  PipelineResult result;
+  Judge judge(program, options);
+  if (options.skip_search) {
+    result.report.bound_us = options.start.bound_us;
+    result.report.stop_reason = "not searched: taken from an earlier result";
+    result.report.seed = options.seed;
+  } else {
+    Result<search::SearchReport> found = search::superoptimize(
+        program, device, search::SearchSpace{}, search_options(options, judge));
+    if (!found.ok()) return found.error();
+    result.report = stored(*found, options.seed);
+    if (options.progress) options.progress("verifying");
+    for (const search::Candidate& candidate : found->candidates) {
+      if (candidate.graph == found->unfused.graph) continue;
+      result.rows.push_back(make_row(candidate_of(candidate), false, judge));
+    }
+    result.rows.push_back(make_row(candidate_of(found->unfused), true, judge));
+  }
+  add_start(result.rows, options, judge);
+  generate_all(result.rows, program, device);
+  result.timing = "not timed: no GPU";
+  if (options.gpu && interrupted()) result.timing = "not timed: interrupted";
+  if (options.gpu && !interrupted()) {
+    const Status timed = time_on_gpu(result, program, device, options);
+    result.timing =
+        timed.ok() ? "timed on " + options.gpu->name : "not timed: " + timed.error().message;
+    if (!timed.ok()) result.notes.push_back(result.timing);
+  }
+  SUNDOG_RETURN_IF_ERROR(choose_best(result, program, device, options));
+  for (Row& row : result.rows) {
+    if (row.unfused) result.report.unfused = row.candidate;
+  }
+  return result;
+}
+
+}  // namespace sundog::cli

@@ -1,0 +1,66 @@
+// From a program to a checked kernel: search, with the verifier as its judge; code for the best
+// few; the emulator, and where there is one the GPU, to check and rank what was emitted.
+//
+// Nothing is offered that has not passed: a candidate that cannot be emitted, or whose kernel is
+// wrong, is dropped and the next one taken.  The unfused program is the last one, so that there is
+// always an answer.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/kernel_run.h"
+#include "cli/result.h"
+#include "codegen/compile.h"
+#include "core/device.h"
+#include "core/evaluate.h"
+#include "core/program.h"
+#include "core/status.h"
+
+namespace sundog::cli {
+
+struct PipelineOptions {
+  double budget_s = 60;
+  bool clocked = true;  // false: only `states` ends the search
+  uint64_t states = 0;  // 0: no limit
+  int top = 8;
+  int threads = 0;
+  uint64_t seed = 1;
+  Rounding rounding = Rounding::kWide;
+  double error_log2 = -60;
+  bool check = true;  // run the pick in the emulator
+  double verify_s = 60, check_s = 120, compile_s = 120, gpu_s = 60;
+  std::optional<codegen::GpuInfo> gpu;  // to time on
+  int gpu_ordinal = 0;
+  StoredReport start;        // of an earlier run, or given; verified like any other
+  bool skip_search = false;  // take it as it is
+  std::function<void(const std::string&)> progress;
+};
+
+// A candidate and what became of it.
+struct Row {
+  StoredCandidate candidate;
+  bool unfused = false;
+  std::string dropped;  // why; empty: usable
+  std::optional<codegen::Generated> generated;
+  std::optional<codegen::GpuReport> gpu;
+  std::vector<codegen::KernelResources> resources;  // where it was compiled
+};
+
+struct PipelineResult {
+  std::vector<Row> rows;  // in order of preference: by clock where there is one, else as predicted
+  size_t best = 0;        // of rows
+  double max_rel_error = 0;  // of the best, in the emulator or on the GPU
+  std::string kernel_check;  // of the best, in words
+  StoredReport report;       // without candidates
+  std::string timing;        // "timed on NVIDIA H200" or why not
+  std::vector<std::string> notes;
+};
+
+// Errors: what search reports; kFailed if not even the unfused program yields a right kernel.
+Result<PipelineResult> run_pipeline(const Program& program, const Device& device,
+                                    const PipelineOptions& options);
+
+}  // namespace sundog::cli

@@ -1,0 +1,241 @@
+#include "cli/report.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "cli/evidence.h"
+#include "cli/graph_view.h"
+#include "cli/json.h"
+#include "cli/result_folder.h"
+#include "core/text.h"
+
+namespace sundog::cli {
+namespace {
+
+std::string formatted(const char* format, double value) {
+  char text[48];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+std::string us(std::optional<double> value) {
+  return value && *value > 0 ? formatted("%.2f", *value) : "-";
+}
+
+std::string padded(std::string text, size_t width, bool right = false) {
+  if (text.size() >= width) return text;
+  return right ? std::string(width - text.size(), ' ') + text
+               : text + std::string(width - text.size(), ' ');
+}
+
+const Row& best_of(const PipelineResult& result) { return result.rows[result.best]; }
+
+const Row* unfused_of(const PipelineResult& result) {
+  for (const Row& row : result.rows) {
+    if (row.unfused) return &row;
+  }
+  return nullptr;
+}
+
+std::string status_of(const PipelineResult& result, size_t i) {
+  const Row& row = result.rows[i];
+  if (!row.dropped.empty()) return "dropped: " + row.dropped;
+  return i == result.best ? "best" : "";
+}
+
+// How many candidates went which way, on one line.
+std::string summary(const PipelineResult& result) {
+  size_t usable = 0, timed = 0;
+  for (const Row& row : result.rows) {
+    usable += row.dropped.empty();
+    timed += row.gpu.has_value();
+  }
+  return std::to_string(result.rows.size()) + " candidates: " + std::to_string(usable) +
+         " usable, " + std::to_string(result.rows.size() - usable) + " dropped, " +
+         std::to_string(timed) + " timed";
+}
+
+std::string escaped(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '<') {
+      result += "&lt;";
+    } else if (c == '>') {
+      result += "&gt;";
+    } else if (c == '&') {
+      result += "&amp;";
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
+void write_files(JsonWriter& json, const std::string& folder) {
+  json.begin_object().key("folder").value(folder);
+  const std::pair<const char*, std::string_view> files[] = {{"cuda", kKernelFile},
+                                                            {"mugraph", kMuGraphFile},
+                                                            {"program", kProgramFile},
+                                                            {"result", kResultFile},
+                                                            {"report", kReportFile}};
+  for (const auto& [key, name] : files) json.key(key).value(folder + "/" + std::string(name));
+  json.end_object();
+}
+
+void write_search(JsonWriter& json, const PipelineResult& result) {
+  const StoredReport& report = result.report;
+  json.begin_object();
+  json.key("states").value(static_cast<int64_t>(report.states));
+  json.key("seconds").value(report.seconds);
+  json.key("seconds_to_best").value(report.seconds_to_best);
+  json.key("stop_reason").value(report.stop_reason);
+  json.key("bound_us").value(report.bound_us);
+  json.key("gap").value(gap_of(result));
+  json.key("pruned").begin_object();
+  for (const auto& [rule, count] : report.pruned) {
+    json.key(rule).value(static_cast<int64_t>(count));
+  }
+  json.end_object();
+  json.key("kept_undecided").value(static_cast<int64_t>(report.kept_undecided));
+  json.key("seed").value(static_cast<int64_t>(report.seed));
+  json.end_object();
+}
+
+}  // namespace
+
+double gap_of(const PipelineResult& result) {
+  const double best = best_of(result).candidate.predicted_us;
+  if (best <= 0 || result.report.bound_us <= 0) return 0;
+  return std::max(0.0, 1 - result.report.bound_us / best);
+}
+
+std::string table_text(const ReportContext& context) {
+  const PipelineResult& result = context.result;
+  const Row& best = best_of(result);
+  std::string text =
+      context.program.name + " for " + context.device.name + ", " + result.timing + "\n\n";
+  text += "   predicted   measured  structure\n";
+  for (size_t i = 0; i < result.rows.size(); ++i) {
+    const Row& row = result.rows[i];
+    text += (i == result.best ? " * " : "   ") + padded(us(row.candidate.predicted_us), 9, true) +
+            padded(us(row.candidate.measured_us), 11, true) + "  " +
+            (row.unfused ? "unfused: " : "") + row.candidate.structure + "\n";
+    if (!row.dropped.empty()) text += std::string(25, ' ') + "dropped: " + row.dropped + "\n";
+  }
+  text += "\n  best       " + us(best.candidate.predicted_us) + " us  bound " +
+          us(result.report.bound_us) + " us  gap " + formatted("%.0f", 100 * gap_of(result)) + " %";
+  if (const Row* unfused = unfused_of(result)) {
+    text += "  unfused " + us(unfused->candidate.predicted_us) + " us";
+  }
+  text += "  (predicted)\n  verified   " + evidence_line(best.candidate.evidence) + "\n";
+  if (result.max_rel_error > 0) {
+    text += "  error      " + formatted("%.2e", result.max_rel_error) + " of the row\n";
+  }
+  text += "  search     " + std::to_string(result.report.states) + " states in " +
+          formatted("%.2f", result.report.seconds) + " s, " + result.report.stop_reason + "\n";
+  text += "  " + summary(result) + "\n  files      " + context.folder + "/\n";
+  return text + "\nnext time: " + context.reuse + "\n";
+}
+
+std::string json_text(const ReportContext& context) {
+  const PipelineResult& result = context.result;
+  const Row& best = best_of(result);
+  const Row* unfused = unfused_of(result);
+  JsonWriter json;
+  json.begin_object();
+  json.key("program").value(context.program.name);
+  json.key("sizes").value(sizes_text(context.program));
+  json.key("target").value(context.device.name);
+  json.key("timing").value(result.timing);
+  json.key("best").begin_object();
+  json.key("kernels").value(static_cast<int64_t>(best.candidate.graph.kernels.size()));
+  const bool fused = unfused == nullptr ||
+                     best.candidate.graph.kernels.size() < unfused->candidate.graph.kernels.size();
+  json.key("fused").value(fused && !best.unfused);
+  json.key("predicted_us").value(best.candidate.predicted_us);
+  json.key("unfused_predicted_us");
+  unfused != nullptr ? json.value(unfused->candidate.predicted_us) : json.null();
+  json.key("measured_us").value(best.candidate.measured_us);
+  json.key("unfused_measured_us");
+  unfused != nullptr ? json.value(unfused->candidate.measured_us) : json.null();
+  json.key("warm_us");
+  best.gpu ? json.value(best.gpu->timing.warm_us) : json.null();
+  json.key("max_rel_error").value(result.max_rel_error);
+  json.key("verdict");
+  write_evidence(json, best.candidate.evidence);
+  json.key("structure").value(best.candidate.structure);
+  json.end_object();
+  json.key("candidates").begin_array();
+  for (size_t i = 0; i < result.rows.size(); ++i) {
+    const Row& row = result.rows[i];
+    json.begin_object().key("structure").value(row.candidate.structure);
+    json.key("kernels").value(static_cast<int64_t>(row.candidate.graph.kernels.size()));
+    json.key("unfused").value(row.unfused);
+    json.key("predicted_us").value(row.candidate.predicted_us);
+    json.key("measured_us").value(row.candidate.measured_us);
+    json.key("best").value(i == result.best);
+    json.key("dropped");
+    row.dropped.empty() ? json.null() : json.value(row.dropped);
+    json.end_object();
+  }
+  json.end_array().key("search");
+  write_search(json, result);
+  json.key("notes").begin_array();
+  for (const std::string& each : result.notes) json.value(each);
+  json.end_array();
+  json.key("files");
+  write_files(json, context.folder);
+  json.key("reuse").value(context.reuse);
+  json.end_object();
+  return json.text() + "\n";
+}
+
+std::string html_text(const ReportContext& context) {
+  const PipelineResult& result = context.result;
+  const Row& best = best_of(result);
+  const std::string title = escaped(context.program.name + " on " + context.device.name);
+  std::string text =
+      "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>" + title +
+      "</title>\n<style>body{font:15px/1.5 system-ui,sans-serif;max-width:1150px;margin:2em auto;"
+      "padding:0 1em;color:#222}table{border-collapse:collapse}td,th{padding:.25em .8em;text-align:"
+      "left;border-bottom:1px solid #ddd}td.n{text-align:right;font-variant-numeric:tabular-nums}"
+      "tr.best{background:#eef7ee;font-weight:600}pre{background:#f7f7f4;padding:1em;overflow:auto}"
+      "</style>\n<h1>" +
+      title + "</h1>\n<p>" + escaped(sizes_text(context.program)) + ". Predicted " +
+      us(best.candidate.predicted_us) + " us, bound " + us(result.report.bound_us) + " us, gap " +
+      formatted("%.0f", 100 * gap_of(result)) + " %. " + escaped(result.timing) + ".</p>\n";
+  text += "<h2>The best µGraph</h2>\n<p>" + escaped(best.candidate.structure) + "</p>\n" +
+          svg(best.candidate.graph, context.program) + "<details><summary>as text</summary><pre>" +
+          escaped(print(best.candidate.graph, context.program)) + "</pre></details>\n";
+  text +=
+      "<h2>Candidates</h2>\n<table><tr><th>structure<th>kernels<th>predicted us<th>measured "
+      "us<th>\n";
+  for (size_t i = 0; i < result.rows.size(); ++i) {
+    const Row& row = result.rows[i];
+    text += std::string(i == result.best ? "<tr class=\"best\">" : "<tr>") + "<td>" +
+            (row.unfused ? "unfused: " : "") + escaped(row.candidate.structure) +
+            "<td class=\"n\">" + std::to_string(row.candidate.graph.kernels.size()) +
+            "<td class=\"n\">" + us(row.candidate.predicted_us) + "<td class=\"n\">" +
+            us(row.candidate.measured_us) + "<td>" + escaped(status_of(result, i)) + "\n";
+  }
+  const Evidence& evidence = best.candidate.evidence;
+  text += "</table>\n<h2>Evidence</h2>\n<p>" + escaped(evidence_line(evidence)) + "</p>\n<p>" +
+          escaped(evidence.reason) + "</p>\n";
+  if (!evidence.numerics.empty()) {
+    text += "<table><tr><th>inputs<th>error<th>error of the plain program\n";
+    for (const Evidence::Case& each : evidence.numerics) {
+      text += "<tr><td>" + escaped(each.name) + "<td class=\"n\">" +
+              formatted("%.2e", each.candidate_error) + "<td class=\"n\">" +
+              formatted("%.2e", each.program_error) + "\n";
+    }
+    text += "</table>\n";
+  }
+  text += "<h2>Search</h2>\n<p>" + std::to_string(result.report.states) + " states in " +
+          formatted("%.2f", result.report.seconds) + " s, " + escaped(result.report.stop_reason) +
+          ". " + summary(result) + ".</p>\n<h2>Program</h2>\n<pre>" +
+          escaped(print(context.program)) + "</pre>\n<p>Next time: <code>" +
+          escaped(context.reuse) + "</code></p>\n</html>\n";
+  return text;
+}
+
+}  // namespace sundog::cli

@@ -1,0 +1,28 @@
+// What `optimize` says about what it found: a table for a terminal, JSON, and a page for a browser.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/pipeline.h"
+#include "core/device.h"
+#include "core/program.h"
+
+namespace sundog::cli {
+
+struct ReportContext {
+  const Program& program;
+  const Device& device;
+  const PipelineResult& result;
+  std::string folder;  // where the result lies
+  std::string reuse;   // the command that uses it next time
+};
+
+std::string table_text(const ReportContext& context);
+std::string json_text(const ReportContext& context);
+std::string html_text(const ReportContext& context);
+
+// How far the best time is above the bound, as a fraction of the best; 0 without a bound.
+double gap_of(const PipelineResult& result);
+
+}  // namespace sundog::cli
