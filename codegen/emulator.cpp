@@ -395,7 +395,10 @@ Result<EmulatorReport> EmulatorModule::run(std::span<const EmulatorLaunch> launc
   const auto start = Clock::now();
   ProcessLimits limits{.seconds = options.time_limit_s};
   if (options.memory_limit > 0) {
-    limits.memory_bytes = static_cast<int64_t>(options.memory_limit + 12 * layout.bytes);
+    // Beside the buffers: eight bytes of shadow a byte, and stacks and a heap for each worker.
+    const int threads = file.at<wire::FileHeader>(0)->threads;
+    limits.memory_bytes =
+        static_cast<int64_t>(options.memory_limit + 12 * layout.bytes) + (int64_t{threads} << 28);
   }
   Result<ProcessResult> result =
       run_process({program_->executable().string(), file.path()}, limits);

@@ -8,13 +8,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#ifndef __x86_64__
+#if !defined(__x86_64__) && !defined(SUNDOG_EMULATOR_UCONTEXT)
+#define SUNDOG_EMULATOR_UCONTEXT
+#endif
+#ifdef SUNDOG_EMULATOR_UCONTEXT
 #include <ucontext.h>
 #endif
 
 namespace sd::emulator {
 
-#ifdef __x86_64__
+#ifndef SUNDOG_EMULATOR_UCONTEXT
 using Context = void*;
 
 extern "C" void sundog_switch(void** save, void* load);

@@ -66,17 +66,16 @@ struct MmaTile {
 };
 
 template <Operand kOperand>
-inline Row widen(const uint16_t* half) {
+inline void widen(Row& wide, const uint16_t* half) {
 #ifdef __F16C__
   if constexpr (kOperand == Operand::kF16) {
-    return _mm256_cvtph_ps(_mm_load_si128(reinterpret_cast<const __m128i*>(half)));
+    wide = _mm256_cvtph_ps(_mm_load_si128(reinterpret_cast<const __m128i*>(half)));
+    return;
   }
 #endif
-  Row wide;
   for (int i = 0; i < 8; ++i) {
     wide[i] = kOperand == Operand::kF16 ? f16_to_float({half[i]}) : bf16_to_float({half[i]});
   }
-  return wide;
 }
 
 // Puts the registers of all lanes in place.
@@ -102,9 +101,9 @@ inline void gather(MmaOperands* const* all, MmaTile& tile) {
   }
   if constexpr (kOperand != Operand::kTf32) {
     for (int i = 0; i < 16; ++i) {
-      tile.wide_a[i][0] = widen<kOperand>(tile.a[i]);
-      tile.wide_a[i][1] = widen<kOperand>(tile.a[i] + 8);
-      tile.wide_b[i] = widen<kOperand>(tile.b[i]);
+      widen<kOperand>(tile.wide_a[i][0], tile.a[i]);
+      widen<kOperand>(tile.wide_a[i][1], tile.a[i] + 8);
+      widen<kOperand>(tile.wide_b[i], tile.b[i]);
     }
   }
 }

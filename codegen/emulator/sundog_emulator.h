@@ -129,6 +129,7 @@ inline uint16_t bf16_bits(bf16 x) { return x.bits; }
 inline bf16 bits_bf16(uint16_t bits) { return {bits}; }
 
 inline float f16_to_float(f16 x) {
+  if ((x.bits & 0x7fffu) > 0x7c00u) return bits_float(0x7fffffffu);
 #ifdef __F16C__
   return _cvtsh_ss(x.bits);
 #else
@@ -170,7 +171,9 @@ inline uint32_t pack_bf16(float low, float high) {
 }
 inline uint32_t float_to_tf32(float x) {
   const uint32_t bits = float_bits(x);
-  if ((bits & 0x7f800000u) == 0x7f800000u) return x != x ? 0x7fffffffu : bits;
+  if ((bits & 0x7f800000u) == 0x7f800000u) {
+    return x != x ? (bits & 0xffffe000u) | 0x00400000u : bits;
+  }
   return (bits + 0x1000u) & 0xffffe000u;
 }
 
