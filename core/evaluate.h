@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "core/float_algebra.h"
 #include "core/program.h"
 #include "core/status.h"
 
@@ -19,8 +20,6 @@ namespace sundog {
 
 // What happens to a narrowing cast that is written in a program: dropped, or kept in place.
 enum class Rounding : uint8_t { kWide, kEager };
-
-enum class Precision : uint8_t { kF64, kF32 };  // of every intermediate value
 
 // Index values [begin, end) of an axis.
 struct AxisRange {

@@ -50,6 +50,7 @@ class GroupRing {
   struct Value {
     Kind kind = Kind::kFinite;
     uint32_t sum = kPlain;  // position of the terms; kPlain: the number `c` alone
+    bool nonnegative = false;  // by construction; kept by RangeRing (verify/ranges.h) alone
     Residue c;
     Growth growth;
     int64_t numerator = 0,
@@ -112,8 +113,15 @@ class GroupRing {
   size_t term_count() const { return term_count_; }
   size_t size_of(const Value& a) const;  // number of terms
 
- private:
+ protected:
   static constexpr uint32_t kPlain = ~uint32_t{0};
+
+  uint32_t intern(const Value& a);  // the number of this element among the arguments of oracles
+  // False if no interned value can be this one; cheaper than intern() and leaves no trace.
+  bool may_be_interned(const Value& a) const { return interned_by_image_.count(image(a).p) != 0; }
+  std::vector<uint32_t> set_of(const Value& a);  // of a maximum: what it is taken over; else itself
+
+ private:
 
   struct Term {
     uint32_t exponent = 0, product = 0;  // 0: X^0, the empty product
@@ -183,7 +191,6 @@ class GroupRing {
   bool hides_roots(const Value& a) const;
   bool has_kind(uint32_t product, GeneratorKind kind) const;
   uint32_t add_generator(GeneratorKind kind, const Value& argument, Residue weight);
-  uint32_t intern(const Value& a);  // the number of this element among the arguments of oracles
   Value oracle(uint64_t key);
   Residue residue(uint64_t key) const;
   uint64_t subgroup_power(uint64_t q_residue) const;
@@ -193,7 +200,6 @@ class GroupRing {
   Value log_of(const Value& a);
   Value root_of(const Value& a);
   Value root_of_rational(int64_t numerator, int64_t denominator);
-  std::vector<uint32_t> set_of(const Value& a);
   Value indicator(Relation relation, const Value& left, const Value& right);
 
   uint64_t seed_;

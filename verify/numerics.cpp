@@ -1,0 +1,180 @@
+// Errors are measured against float64 and against what the plain program does with the same inputs: an
+// absolute tolerance would refuse right candidates of ill-conditioned programs and accept wrong ones of
+// well-conditioned ones.
+#include "verify/numerics.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/float_algebra.h"
+#include "verify/float_inputs.h"
+#include "verify/run_candidate.h"
+
+namespace sundog::verify {
+namespace {
+
+using Tensors = std::vector<TensorValues<double>>;
+
+struct Runs {
+  Tensors exact, plain, candidate;
+};
+
+template <class A>
+std::optional<Tensors> run(A algebra, const SmallCase& small, bool candidate,
+                           const Tensors& inputs) {
+  const std::span<const TensorValues<double>> in(inputs);
+  auto result = candidate ? run_candidate(algebra, small.program, small.candidate, in)
+                          : interpret(algebra, small.program, in);
+  if (!result.ok()) return std::nullopt;
+  return *std::move(result);
+}
+
+double coarsest_rounding(const Program& program) {
+  double u = 0;
+  for (const TensorDecl& t : program.inputs) u = std::max(u, unit_roundoff(t.dtype));
+  for (const Output& o : program.outputs) u = std::max(u, unit_roundoff(o.tensor.dtype));
+  return u;
+}
+
+std::vector<int64_t> index_of(const std::vector<int64_t>& extents, int64_t element) {
+  std::vector<int64_t> index(extents.size());
+  for (size_t d = extents.size(); d-- > 0;) {
+    index[d] = element % extents[d];
+    element /= extents[d];
+  }
+  return index;
+}
+
+Witness witness_at(const SmallCase& small, size_t output, size_t element, double expected,
+                   double actual, uint64_t seed) {
+  Witness w;
+  const TensorDecl& tensor = small.program.outputs[output].tensor;
+  w.output = tensor.name;
+  w.element = index_of(tensor.extents, static_cast<int64_t>(element));
+  w.expected = expected;
+  w.actual = actual;
+  w.seed = seed;
+  w.sizes = small.sizes;
+  return w;
+}
+
+// Compares the rows of one output and keeps the worst errors of the case.
+struct Comparison {
+  NumericsCase* result;
+  size_t worst_output = 0, worst_element = 0;
+  bool overflow = false;
+
+  void add(size_t output, const Runs& runs, DType dtype) {
+    const auto& exact = runs.exact[output];
+    const auto width =
+        static_cast<size_t>(exact.extents.empty() ? 1 : std::max<int64_t>(exact.extents.back(), 1));
+    for (size_t begin = 0; begin < exact.values.size(); begin += width) {
+      double scale = dtype == DType::kF16 ? 0x1p-14 : 0x1p-126;  // below it every format is coarse
+      for (size_t i = begin; i < begin + width; ++i) {
+        const double x = std::fabs(exact.values[i]);
+        if (std::isfinite(x)) scale = std::max(scale, x);
+      }
+      for (size_t i = begin; i < begin + width; ++i) element(output, i, runs, scale);
+    }
+  }
+
+  void element(size_t output, size_t i, const Runs& runs, double scale) {
+    const double exact = runs.exact[output].values[i], plain = runs.plain[output].values[i];
+    const double candidate = runs.candidate[output].values[i];
+    if (!std::isfinite(exact) || !std::isfinite(plain)) return;  // the program itself fails here
+    result->program_error = std::max(result->program_error, std::fabs(plain - exact) / scale);
+    const bool bad = !std::isfinite(candidate);
+    const double error =
+        bad ? std::numeric_limits<double>::infinity() : std::fabs(candidate - exact) / scale;
+    if (error <= result->candidate_error) return;
+    result->candidate_error = error;
+    overflow |= bad;
+    worst_output = output;
+    worst_element = i;
+  }
+};
+
+template <class T>
+std::string number_text(T x) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof buffer, "%.3g", x);
+  return buffer;
+}
+
+}  // namespace
+
+NumericsResult compare_numerics(const SmallCase& small, Rounding rounding, uint64_t seed) {
+  NumericsResult result;
+  result.evidence.attempted = true;
+  const bool eager = rounding == Rounding::kEager;
+  const double u = coarsest_rounding(small.program);
+  for (const InputKind kind : kAllInputKinds) {
+    const Tensors inputs = float_inputs(small.program, kind, seed);
+    const auto exact = run(Float64({false, eager}), small, false, inputs);
+    const auto plain = run(Float32({true, eager}), small, false, inputs);
+    const auto candidate = run(Float32({true, eager}), small, true, inputs);
+    if (!exact || !plain || !candidate) continue;
+    const Runs runs{*exact, *plain, *candidate};
+    NumericsCase& c = result.evidence.cases.emplace_back();
+    c.name = name(kind);
+    Comparison comparison{&c};
+    for (size_t o = 0; o < runs.exact.size(); ++o) {
+      comparison.add(o, runs, small.program.outputs[o].tensor.dtype);
+    }
+    c.ok = c.candidate_error <= kErrorFactor * (c.program_error + u);
+    if (c.ok || !result.reason.empty()) continue;
+    result.reason = "on " + c.name + " inputs ";
+    if (comparison.overflow) {
+      result.reason += "it gives " +
+                       number_text(runs.candidate[comparison.worst_output]
+                                       .values[comparison.worst_element]) +
+                       " where the program is finite";
+    } else {
+      result.reason += "its error is " + number_text(c.candidate_error) + ", the program's " +
+                       number_text(c.program_error);
+    }
+    const size_t o = comparison.worst_output, i = comparison.worst_element;
+    result.witness =
+        witness_at(small, o, i, runs.exact[o].values[i], runs.candidate[o].values[i], seed);
+    result.witness->inputs = c.name;
+    result.witness->precision = "f32";
+  }
+  return result;
+}
+
+std::optional<Witness> find_witness(const SmallCase& small, Rounding rounding, uint64_t seed) {
+  const bool eager = rounding == Rounding::kEager;
+  constexpr InputKind kKinds[] = {InputKind::kOrdinary, InputKind::kCancelling, InputKind::kLarge,
+                                  InputKind::kOneHot, InputKind::kLargePositive};
+  constexpr uint64_t kSeeds = 4;
+  for (const InputKind kind : kKinds) {
+    for (uint64_t s = 0; s < (kind == InputKind::kOneHot ? 1 : kSeeds); ++s) {
+      const Tensors inputs = float_inputs(small.program, kind, seed + s);
+      const auto exact = run(Float64({false, eager}), small, false, inputs);
+      const auto other = run(Float64({false, eager}), small, true, inputs);
+      const auto exact32 = run(Float32({false, eager}), small, false, inputs);
+      const auto other32 = run(Float32({false, eager}), small, true, inputs);
+      if (!exact || !other || !exact32 || !other32) continue;
+      for (size_t o = 0; o < exact->size(); ++o) {
+        for (size_t i = 0; i < (*exact)[o].values.size(); ++i) {
+          const double x = (*exact)[o].values[i], y = (*other)[o].values[i];
+          if (!std::isfinite(x) || !std::isfinite((*exact32)[o].values[i])) continue;
+          const double rounding_error = std::fabs(x - (*exact32)[o].values[i]) +
+                                        std::fabs(y - (*other32)[o].values[i]);
+          const double allowed =
+              0x1p-20 * rounding_error + 1e-9 * (std::fabs(x) + std::fabs(y)) + 1e-30;
+          if (std::fabs(x - y) <= allowed) continue;  // false also where y is NaN
+          if (!std::isfinite(y) || !std::isfinite(allowed) || std::fabs(x - y) > allowed) {
+            Witness w = witness_at(small, o, i, x, y, seed + s);
+            w.inputs = name(kind);
+            w.precision = "f64";
+            return w;
+          }
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace sundog::verify

@@ -1,0 +1,135 @@
+// Bounds by construction, found while the field test runs: the ring identifies values whatever way they
+// were computed, so "is x among the arguments of M" needs no pattern of the text.  Intervals would not do:
+// the inputs are unbounded, and what makes softmax safe is a relation between two values.
+#include "verify/ranges.h"
+
+#include <algorithm>
+
+namespace sundog::verify {
+
+using Value = GroupRing::Value;
+
+namespace {
+
+bool is_positive_constant(const Value& a) { return a.denominator != 0 && a.numerator > 0; }
+
+bool is_nonnegative(const Value& a) {
+  return a.nonnegative || (a.denominator != 0 && a.numerator >= 0);
+}
+
+}  // namespace
+
+Value RangeRing::constant(const Number& number) { return GroupRing::constant(number); }
+
+Value RangeRing::add(const Value& a, const Value& b) {
+  Value v = GroupRing::add(a, b);
+  v.nonnegative = is_nonnegative(a) && is_nonnegative(b);
+  return v;
+}
+
+Value RangeRing::mul(const Value& a, const Value& b) {
+  for (const Value* c : {&a, &b}) {
+    if (!is_positive_constant(*c) || c->numerator == c->denominator) continue;
+    const bool known = std::any_of(scales_.begin(), scales_.end(),
+                                   [&](const Value& s) { return s.c == c->c; });
+    if (!known && scales_.size() < 8) scales_.push_back(*c);
+  }
+  Value v = GroupRing::mul(a, b);
+  const bool square = a.kind == b.kind && a.sum == b.sum && a.c == b.c;
+  v.nonnegative = square || (is_nonnegative(a) && is_nonnegative(b));
+  return v;
+}
+
+Value RangeRing::div(const Value& a, const Value& b) {
+  Value v = GroupRing::div(a, b);
+  v.nonnegative = is_nonnegative(a) && is_nonnegative(b);
+  if (is_positive_constant(b)) {
+    const Value scale = GroupRing::div(integer(1), b);
+    const bool known = std::any_of(scales_.begin(), scales_.end(),
+                                   [&](const Value& s) { return s.c == scale.c; });
+    if (!known && scale.numerator != scale.denominator && scales_.size() < 8) {
+      scales_.push_back(scale);
+    }
+  }
+  return v;
+}
+
+Value RangeRing::max(const Value& a, const Value& b) {
+  Value v = GroupRing::max(a, b);
+  v.nonnegative = is_nonnegative(a) || is_nonnegative(b);
+  if (v.kind == Kind::kFinite && set_of(v).size() > 1 && known_maxima_.insert(intern(v)).second) {
+    maxima_.push_back(v);
+  }
+  return v;
+}
+
+// a = s (x - M) for a positive s and an x, or a maximum over some, among the arguments of M.
+bool RangeRing::at_most_zero(const Value& a) {
+  if (a.denominator != 0) return a.numerator <= 0;
+  const auto within = [&](const Value& x, const Value& maximum) {
+    if (!may_be_interned(x)) return false;
+    const std::vector<uint32_t> parts = set_of(x), all = set_of(maximum);
+    return std::includes(all.begin(), all.end(), parts.begin(), parts.end());
+  };
+  if (size_of(a) == 0) return true;
+  for (auto m = maxima_.rbegin(); m != maxima_.rend(); ++m) {
+    if (within(GroupRing::add(a, *m), *m)) return true;
+  }
+  for (const Value& scale : scales_) {
+    const Value inverse = GroupRing::div(integer(1), scale);
+    const Value whole = GroupRing::mul(a, inverse);
+    for (auto m = maxima_.rbegin(); m != maxima_.rend(); ++m) {
+      if (within(GroupRing::add(whole, *m), *m)) return true;
+    }
+  }
+  return false;
+}
+
+Value RangeRing::exp(const Value& a) {
+  if (a.kind == Kind::kFinite && !failure() && !at_most_zero(a)) {
+    hazards_.exponents.insert(intern(a));
+  }
+  Value v = GroupRing::exp(a);
+  v.nonnegative = true;
+  return v;
+}
+
+Value RangeRing::sqrt(const Value& a) {
+  if (a.kind == Kind::kFinite && !failure() && !is_nonnegative(a)) {
+    hazards_.roots.insert(intern(a));
+  }
+  Value v = GroupRing::sqrt(a);
+  v.nonnegative = true;
+  return v;
+}
+
+Hazards RangeRing::take_hazards() {
+  Hazards taken;
+  std::swap(taken, hazards_);
+  return taken;
+}
+
+std::string worse_hazards(const Hazards& program, const Hazards& candidate) {
+  const auto contains = [](const std::set<uint32_t>& all, const std::set<uint32_t>& part) {
+    return std::includes(all.begin(), all.end(), part.begin(), part.end());
+  };
+  if (!contains(program.exponents, candidate.exponents)) {
+    return "it takes exp of a value that the program keeps at most 0 by subtracting a maximum, or "
+           "does not take exp of: it can overflow where the program does not";
+  }
+  if (!contains(program.roots, candidate.roots)) {
+    return "it takes the root of a difference where the program has a sum of squares: rounding can "
+           "turn it negative";
+  }
+  return {};
+}
+
+std::string describe(const Hazards& hazards) {
+  const std::string exponents =
+      hazards.exponents.empty() ? "exponents at most 0" : "unbounded exponents";
+  const std::string roots = hazards.roots.empty() ? "roots of sums of squares"
+                                                  : "roots of values of either sign";
+  return exponents + "; " + roots;
+}
+
+}  // namespace sundog::verify

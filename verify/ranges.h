@@ -1,0 +1,54 @@
+// Range classes: what a field cannot see of exponents and roots.
+//
+// Over the real numbers softmax with and without its maximum are equal, and so are the one-pass and the
+// two-pass variance; in floating point one of each fails.  A RangeRing is a GroupRing that also knows, by
+// construction,
+//   - of an exponent whether it is at most 0: x - M with M a maximum over a set that contains x, running
+//     maxima and maxima of partial results included, times a positive constant;
+//   - of the argument of a root whether it is a sum of squares, and so cannot turn negative by rounding.
+// The exponents and roots for which it does not know are hazards, told by value.  A candidate may have
+// those that the program has, and no others.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "verify/group_ring.h"
+
+namespace sundog::verify {
+
+struct Hazards {
+  std::set<uint32_t> exponents, roots;  // interned values of one RangeRing
+};
+
+class RangeRing : public GroupRing {
+ public:
+  using GroupRing::GroupRing;
+
+  Value constant(const Number& number);
+  Value add(const Value& a, const Value& b);
+  Value sub(const Value& a, const Value& b) { return GroupRing::sub(a, b); }
+  Value mul(const Value& a, const Value& b);
+  Value div(const Value& a, const Value& b);
+  Value exp(const Value& a);
+  Value sqrt(const Value& a);
+  Value max(const Value& a, const Value& b);
+
+  // Hazards met since the last call.
+  Hazards take_hazards();
+
+ private:
+  bool at_most_zero(const Value& a);
+
+  std::vector<Value> maxima_;
+  std::vector<Value> scales_;      // positive constants other than 1 that values were multiplied by
+  std::set<uint32_t> known_maxima_;
+  Hazards hazards_;
+};
+
+// Why the candidate's hazards are worse than the program's; empty if they are not.
+std::string worse_hazards(const Hazards& program, const Hazards& candidate);
+// "exponents at most 0; roots of sums of squares", ...
+std::string describe(const Hazards& hazards);
+
+}  // namespace sundog::verify

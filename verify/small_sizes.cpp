@@ -1,0 +1,276 @@
+// Choosing sizes for two programs at once.
+//
+// The axes of two programs are matched through the tensors that they share: where both index a dimension
+// by one axis, these are one class; where one of them splits the dimension, the other's axis takes
+// whatever extent the factors give.  Sizes come in sets that differ in every class, since a slip may
+// hide at one of them: at extent 2, x + x is x * 2 and a tile of 2 is half of 4.
+#include "verify/small_sizes.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "core/resize.h"
+
+namespace sundog::verify {
+namespace {
+
+constexpr int kSizeSets = 2;
+
+struct TensorPair {
+  const TensorDecl* first;
+  const TensorDecl* second;
+};
+
+std::vector<TensorPair> shared_tensors(const Program& a, const Program& b) {
+  std::vector<TensorPair> pairs;
+  for (const TensorDecl& x : a.inputs) {
+    for (const TensorDecl& y : b.inputs) {
+      if (x.name == y.name) pairs.push_back({&x, &y});
+    }
+  }
+  for (const Output& x : a.outputs) {
+    for (const Output& y : b.outputs) {
+      if (x.tensor.name == y.tensor.name) pairs.push_back({&x.tensor, &y.tensor});
+    }
+  }
+  return pairs;
+}
+
+// Classes of the axes of both programs, those of the second after those of the first.
+class JointClasses {
+ public:
+  JointClasses(const Program& a, const Program& b) : offset_(a.axes.size()) {
+    parent_.resize(a.axes.size() + b.axes.size());
+    std::iota(parent_.begin(), parent_.end(), size_t{0});
+    pinned_.resize(parent_.size(), 0);
+    add(axis_classes(a), 0);
+    add(axis_classes(b), offset_);
+    for (const TensorPair& pair : shared_tensors(a, b)) {
+      const size_t rank = std::min(pair.first->dims.size(), pair.second->dims.size());
+      for (size_t d = 0; d < rank; ++d) unite(pair.first->dims[d], pair.second->dims[d]);
+    }
+  }
+
+  size_t of_first(AxisId axis) { return find(axis); }
+  size_t of_second(AxisId axis) { return find(axis + offset_); }
+  bool pinned(size_t root) const {
+    for (size_t i = 0; i < parent_.size(); ++i) {
+      if (pinned_[i] && find(i) == root) return true;
+    }
+    return false;
+  }
+
+ private:
+  void add(const AxisClasses& classes, size_t offset) {
+    for (size_t i = 0; i < classes.class_of.size(); ++i) {
+      parent_[find(i + offset)] = find(classes.class_of[i] + offset);
+      pinned_[i + offset] = classes.pinned[i];
+    }
+  }
+  void unite(const IndexExpr& x, const IndexExpr& y) {
+    if (x.axes.size() != y.axes.size() || x.constant != y.constant) return;
+    for (size_t i = 0; i < x.axes.size(); ++i) {
+      if (x.axes[i].coefficient != y.axes[i].coefficient) return;
+    }
+    for (size_t i = 0; i < x.axes.size(); ++i) {
+      parent_[find(x.axes[i].axis)] = find(y.axes[i].axis + offset_);
+    }
+  }
+  size_t find(size_t i) const {
+    while (parent_[i] != i) i = parent_[i];
+    return i;
+  }
+  size_t offset_;
+  std::vector<size_t> parent_;
+  std::vector<uint8_t> pinned_;
+};
+
+// Extents of both programs: distinct primes from `least` on for the classes, never more than there are.
+void assign(const Program& a, const Program& b, int64_t least, std::vector<int64_t>* first,
+            std::vector<int64_t>* second) {
+  JointClasses classes(a, b);
+  std::map<size_t, int64_t> bound;
+  for (AxisId i = 0; i < a.axes.size(); ++i) {
+    const size_t root = classes.of_first(i);
+    const int64_t extent = a.axes[i].extent;
+    bound.emplace(root, extent).first->second = std::min(bound[root], extent);
+  }
+  for (AxisId i = 0; i < b.axes.size(); ++i) {
+    const size_t root = classes.of_second(i);
+    const auto [at, is_new] = bound.emplace(root, b.axes[i].extent);
+    if (!is_new) at->second = std::min(at->second, b.axes[i].extent);
+  }
+  const auto is_prime = [](int64_t n) {
+    for (int64_t d = 2; d * d <= n; ++d) {
+      if (n % d == 0) return false;
+    }
+    return n >= 2;
+  };
+  std::map<size_t, int64_t> chosen;
+  int64_t next = least;
+  for (const auto& [root, extent] : bound) {
+    if (classes.pinned(root) || extent < least) {
+      chosen[root] = extent;
+      continue;
+    }
+    while (!is_prime(next)) ++next;
+    chosen[root] = std::min(next++, extent);
+  }
+  for (AxisId i = 0; i < a.axes.size(); ++i) {
+    first->push_back(std::min(chosen[classes.of_first(i)], a.axes[i].extent));
+  }
+  for (AxisId i = 0; i < b.axes.size(); ++i) {
+    second->push_back(std::min(chosen[classes.of_second(i)], b.axes[i].extent));
+  }
+}
+
+// Where one side has a plain axis and the other factors, the axis follows the factors.
+bool reconcile(const Program& a, const Program& b, std::vector<int64_t>* first,
+               std::vector<int64_t>* second, Program* small_a, Program* small_b) {
+  for (int trial = 0; trial < 4; ++trial) {
+    *small_a = with_extents(a, *first);
+    *small_b = with_extents(b, *second);
+    bool changed = false, agree = true;
+    for (const TensorPair& pair : shared_tensors(*small_a, *small_b)) {
+      for (size_t d = 0; d < pair.first->extents.size(); ++d) {
+        const int64_t x = pair.first->extents[d], y = pair.second->extents[d];
+        if (x == y) continue;
+        agree = false;
+        AxisId axis;
+        if (pair.first->dims[d].is_axis(&axis)) {
+          changed |= (*first)[axis] != y;
+          (*first)[axis] = y;
+        } else if (pair.second->dims[d].is_axis(&axis)) {
+          changed |= (*second)[axis] != x;
+          (*second)[axis] = x;
+        }
+      }
+    }
+    if (agree) return true;
+    if (!changed) return false;
+  }
+  return false;
+}
+
+bool respects_classes(const Program& p, const std::vector<int64_t>& extents) {
+  const AxisClasses classes = axis_classes(p);
+  for (AxisId i = 0; i < p.axes.size(); ++i) {
+    if (classes.pinned[i] && extents[i] != p.axes[i].extent) return false;
+    if (extents[i] != extents[classes.class_of[i]]) return false;
+  }
+  return true;
+}
+
+std::string tensor_mismatch(const TensorDecl& a, const TensorDecl& b, const char* kind) {
+  const std::string name = std::string(kind) + " '" + a.name + "'";
+  if (a.dtype != b.dtype) {
+    return name + " is " + std::string(sundog::name(b.dtype)) + " instead of " +
+           std::string(sundog::name(a.dtype));
+  }
+  if (a.extents != b.extents) return name + " has another shape";
+  return {};
+}
+
+// One more step of the outermost factor of each axis, in every kernel.
+Result<MuGraph> enlarged(const MuGraph& graph, const Program& program,
+                         std::vector<int64_t>* new_extents) {
+  MuSizes sizes = sizes_of(graph);
+  const AxisClasses classes = axis_classes(program);
+  *new_extents = extents(program);
+  std::map<uint32_t, int64_t> step;  // of each class: by how much it grows
+  for (AxisId axis = 0; axis < program.axes.size(); ++axis) {
+    int64_t stride = 1;
+    for (const Kernel& kernel : graph.kernels) {
+      const std::vector<AxisId> factors = factors_of(kernel, axis);
+      if (!factors.empty()) stride = std::lcm(stride, kernel.factors[factors[0]].stride);
+    }
+    const auto [at, is_new] = step.emplace(classes.class_of[axis], stride);
+    if (!is_new) at->second = std::lcm(at->second, stride);
+  }
+  for (AxisId axis = 0; axis < program.axes.size(); ++axis) {
+    if (classes.pinned[axis]) continue;
+    const int64_t by = step[classes.class_of[axis]];
+    (*new_extents)[axis] += by;
+    sizes.axes[axis] += by;
+    for (size_t k = 0; k < graph.kernels.size(); ++k) {
+      const std::vector<AxisId> factors = factors_of(graph.kernels[k], axis);
+      if (factors.empty()) continue;
+      sizes.factors[k][factors[0]] += by / graph.kernels[k].factors[factors[0]].stride;
+    }
+  }
+  return with_sizes(graph, sizes);
+}
+
+}  // namespace
+
+std::string sizes_text(const Program& program) {
+  std::string text;
+  for (const Axis& axis : program.axes) {
+    text += (text.empty() ? "" : " ") + axis.name + "=" + std::to_string(axis.extent);
+  }
+  return text;
+}
+
+std::string interface_mismatch(const Program& program, const Program& candidate) {
+  for (const TensorDecl& input : candidate.inputs) {
+    const auto at = find_input(program, input.name);
+    if (!at) return "the program has no input '" + input.name + "'";
+    std::string reason = tensor_mismatch(program.inputs[*at], input, "input");
+    if (!reason.empty()) return reason;
+  }
+  const auto find_output = [](const Program& p, const std::string& wanted) {
+    return std::find_if(p.outputs.begin(), p.outputs.end(),
+                        [&](const Output& o) { return o.tensor.name == wanted; });
+  };
+  for (const Output& output : candidate.outputs) {
+    if (find_output(program, output.tensor.name) == program.outputs.end()) {
+      return "the program has no output '" + output.tensor.name + "'";
+    }
+  }
+  for (const Output& output : program.outputs) {
+    const auto at = find_output(candidate, output.tensor.name);
+    if (at == candidate.outputs.end()) return "output '" + output.tensor.name + "' is missing";
+    std::string reason = tensor_mismatch(output.tensor, at->tensor, "output");
+    if (!reason.empty()) return reason;
+  }
+  return {};
+}
+
+Result<std::vector<SmallCase>> small_cases(const Program& program, const Program& candidate) {
+  std::vector<SmallCase> cases;
+  for (int set = 0; set < kSizeSets; ++set) {
+    std::vector<int64_t> first, second;
+    assign(program, candidate, 2 + set, &first, &second);
+    if (!respects_classes(program, first) || !respects_classes(candidate, second)) continue;
+    Program a, b;
+    if (!reconcile(program, candidate, &first, &second, &a, &b)) continue;
+    if (!respects_classes(program, first) || !respects_classes(candidate, second)) continue;
+    std::string sizes = sizes_text(a);
+    if (!cases.empty() && cases.back().sizes == sizes) continue;
+    cases.push_back({std::move(a), std::move(b), std::move(sizes)});
+  }
+  if (cases.empty()) {
+    return unsupported("no small sizes suit both programs",
+                       "their shared tensors are split along different axes");
+  }
+  return cases;
+}
+
+Result<std::vector<SmallCase>> small_cases(const Program& program, const MuGraph& candidate) {
+  Result<Shrunk> shrunk = shrink(candidate, program, ShrinkPolicy::kFewElements);
+  if (!shrunk.ok()) return shrunk.error();
+  std::vector<SmallCase> cases;
+  std::vector<int64_t> larger;
+  Result<MuGraph> graph = enlarged(shrunk->graph, shrunk->program, &larger);
+  std::string sizes = sizes_text(shrunk->program);
+  cases.push_back({shrunk->program, shrunk->graph, std::move(sizes)});
+  if (!graph.ok()) return cases;
+  Program other = with_extents(shrunk->program, larger);
+  if (!check(*graph, other).ok()) return cases;
+  sizes = sizes_text(other);
+  cases.push_back({std::move(other), *std::move(graph), std::move(sizes)});
+  return cases;
+}
+
+}  // namespace sundog::verify

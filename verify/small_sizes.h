@@ -1,0 +1,34 @@
+// The small sizes at which a program and a candidate are compared exactly.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/mugraph.h"
+#include "core/program.h"
+#include "core/status.h"
+
+namespace sundog::verify {
+
+using Candidate = std::variant<Program, MuGraph>;
+
+struct SmallCase {
+  Program program;
+  Candidate candidate;
+  std::string sizes;  // "n=3 h=8"
+};
+
+// The same two at a few small sizes: different extents for axes that are not tied, ragged where the
+// originals are; an axis that a literal pins keeps its extent.  At least one case, or an error.
+Result<std::vector<SmallCase>> small_cases(const Program& program, const Program& candidate);
+Result<std::vector<SmallCase>> small_cases(const Program& program, const MuGraph& candidate);
+
+// "n=3 h=8": every axis of a program.
+std::string sizes_text(const Program& program);
+
+// Why inputs or outputs of the candidate are not those of the program, by name, dtype and extents;
+// empty if they are.  A candidate may leave out an input, which it then does not need.
+std::string interface_mismatch(const Program& program, const Program& candidate);
+
+}  // namespace sundog::verify

@@ -1,0 +1,147 @@
+// From evidence to an answer.  `different` is never said on the word of the field test alone: it does not
+// know every law of real functions (max(2a, 2b) = 2 max(a, b), say), and a user can check a witness.
+#include "verify/verdict.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+
+#include "core/check.h"
+#include "verify/numerics.h"
+#include "verify/random_test.h"
+#include "verify/small_sizes.h"
+
+namespace sundog::verify {
+namespace {
+
+Verdict faulty(std::string fault, std::string sizes, uint64_t seed) {
+  Verdict v;
+  v.answer = Verdict::kDifferent;
+  v.reason = fault;
+  v.witness.emplace();
+  v.witness->fault = std::move(fault);
+  v.witness->sizes = std::move(sizes);
+  v.witness->seed = seed;
+  return v;
+}
+
+void set_different(Verdict* v, Witness witness) {
+  v->answer = Verdict::kDifferent;
+  v->reason = to_string(witness);
+  v->witness = std::move(witness);
+}
+
+// After the field test said "different" or nothing: the floats decide, or nobody does.
+void search_witness(std::span<const SmallCase> cases, const FieldResult& field,
+                    const VerifyOptions& options, Verdict* v) {
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const SmallCase& small = cases[(field.failing_case + i) % cases.size()];
+    if (auto witness = find_witness(small, options.rounding, options.seed)) {
+      set_different(v, *std::move(witness));
+      return;
+    }
+  }
+  v->reason = field.reason;
+  if (field.answer == Sameness::kDifferent) {
+    v->reason += ", but no inputs were found that show it";
+  }
+}
+
+void accept(const std::vector<SmallCase>& cases, const FieldResult& field,
+            const VerifyOptions& options, Verdict* v) {
+  if (options.numerics) {
+    NumericsResult numerics = compare_numerics(cases[0], options.rounding, options.seed);
+    v->numerics = std::move(numerics.evidence);
+    if (!numerics.reason.empty()) {
+      set_different(v, *std::move(numerics.witness));
+      v->reason = "equal over the real numbers, but " + numerics.reason;
+      if (!field.hazard.empty()) v->reason += ": " + field.hazard;
+      return;
+    }
+    if (!field.hazard.empty()) {
+      v->reason = "equal over the real numbers, but " + field.hazard;
+      return;
+    }
+  }
+  v->answer = Verdict::kEquivalent;
+  char text[96];
+  std::snprintf(text, sizeof text, "equal in %d rounds of the field test, error below 2^%.0f",
+                field.evidence.rounds, std::ceil(field.evidence.error_bound_log2));
+  v->reason = text;
+}
+
+Verdict decide(const std::vector<SmallCase>& cases, const VerifyOptions& options) {
+  FieldOptions field_options;
+  field_options.error_log2 = options.error_log2;
+  field_options.seed = options.seed;
+  field_options.rounding = options.rounding;
+  field_options.ranges = options.numerics;
+  field_options.time_limit_s = options.time_limit_s;
+  const FieldResult field = field_test(cases, field_options);
+  if (!field.fault.empty()) {
+    Verdict v = faulty(field.fault, cases[field.failing_case].sizes, options.seed);
+    v.field = field.evidence;
+    return v;
+  }
+  Verdict v;
+  v.field = field.evidence;
+  v.ranges = field.ranges;
+  if (field.answer == Sameness::kSame) {
+    accept(cases, field, options, &v);
+  } else {
+    search_witness(cases, field, options, &v);
+  }
+  return v;
+}
+
+template <class C>
+Verdict verify_any(const Program& program, const C& candidate, const VerifyOptions& options) {
+  Result<std::vector<SmallCase>> cases = small_cases(program, candidate);
+  if (!cases.ok()) {
+    Verdict v;
+    v.reason = cases.error().message;
+    return v;
+  }
+  return decide(*cases, options);
+}
+
+}  // namespace
+
+std::string_view name(Verdict::Answer answer) {
+  switch (answer) {
+    case Verdict::kEquivalent:
+      return "equivalent";
+    case Verdict::kDifferent:
+      return "different";
+    case Verdict::kUnknown:
+      return "unknown";
+  }
+  SUNDOG_CHECK(false);
+}
+
+std::string to_string(const Witness& w) {
+  if (!w.fault.empty()) return w.sizes.empty() ? w.fault : w.fault + " (at " + w.sizes + ")";
+  std::string element = w.output + "[";
+  for (size_t d = 0; d < w.element.size(); ++d) {
+    element += (d == 0 ? "" : ", ") + std::to_string(w.element[d]);
+  }
+  char text[128];
+  std::snprintf(text, sizeof text, "] is %.9g instead of %.9g", w.actual, w.expected);
+  return element + text + " in " + w.precision + " on " + w.inputs + " inputs of seed " +
+         std::to_string(w.seed) + " at " + w.sizes;
+}
+
+Verdict verify(const Program& program, const MuGraph& candidate, const VerifyOptions& options) {
+  if (Status status = check(candidate, program); !status.ok()) {
+    return faulty(status.error().message, "", options.seed);
+  }
+  return verify_any(program, candidate, options);
+}
+
+Verdict verify(const Program& program, const Program& candidate, const VerifyOptions& options) {
+  std::string mismatch = interface_mismatch(program, candidate);
+  if (!mismatch.empty()) return faulty(std::move(mismatch), "", options.seed);
+  return verify_any(program, candidate, options);
+}
+
+}  // namespace sundog::verify
