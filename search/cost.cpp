@@ -1,0 +1,257 @@
+// A roofline over six resources with what small kernels are made of on top: launch, the latency until
+// data arrives, too few bytes in flight to fill the memory system, unfilled waves, and the dependent
+// steps of an iteration.  Rates are the device's; the handful of constants below were set so that
+// measured kernels (weight streaming with 2 to 14 stages, one block a row, split attention) come out in
+// the right order and within a fifth.  Tried and dropped: adding all resources up (punishes overlap
+// that does happen), and taking the plain maximum (ranks a kernel that saturates everything with one
+// that saturates one unit).
+#include "search/cost.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace sundog::search {
+namespace {
+
+constexpr double kInFlightWanted = 60e3;  // bytes an SM: more stages gain nothing, and cost their fill
+constexpr int kMostStages = 8;
+constexpr double kOverlapLoss = 0.12;     // share of the other resources' time that does not overlap
+constexpr double kStepUs = 0.09;          // one dependent step of an iteration, latency bound
+constexpr double kJoinUs = 0.3;           // adding the parts of warps that share a reduced axis
+constexpr double kReservedShared = 1024;  // bytes a block that the runtime keeps
+constexpr double kRegistersKept = 48;     // a thread: addresses, indices, temporaries
+constexpr double kMostRegisters = 255;
+constexpr double kWarpsToFill = 8;        // on an SM, for full instruction rate
+constexpr double kMostL2Share = 0.7;      // of the L2 that data survives in between two passes
+// An instruction that reads its operands from shared memory moves this many bytes a multiply-add.
+constexpr double kSharedBytesFma = 3;
+
+void add_stores(const MuGraph& graph, const Kernel& kernel, const std::vector<Statement>& body,
+                AxisSet around, KernelProfile& out) {
+  for (const Statement& s : body) {
+    if (const auto* loop = std::get_if<Loop>(&s.node)) {
+      AxisSet inside = around;
+      inside.insert(loop->factor);
+      out.loop_sets.push_back(inside);
+      out.loops |= inside;
+      add_stores(graph, kernel, loop->body, inside, out);
+    } else if (const auto* store = std::get_if<Store>(&s.node)) {
+      Traffic t;
+      t.tensor = store->tensor;
+      t.computation = store->computation;
+      for (const IndexExpr& e : store->index) t.index |= e.axis_set();
+      t.times = around;
+      t.element_bytes = bytes(graph.tensors[store->tensor].decl.dtype);
+      t.is_store = true;
+      out.traffic.push_back(t);
+    }
+  }
+}
+
+Traffic read_of(const MuGraph& graph, const Role& role, uint32_t computation, uint32_t tensor,
+                AxisSet index) {
+  Traffic t;
+  t.tensor = tensor;
+  t.computation = computation;
+  t.index = index;
+  t.times = role.loops;
+  const DeviceTensor& device = graph.tensors[tensor];
+  t.element_bytes = bytes(device.decl.dtype);
+  if (device.role == TensorRole::kInput) {
+    t.tensor_bytes = t.element_bytes * static_cast<double>(element_count(device.decl));
+  }
+  return t;
+}
+
+}  // namespace
+
+double hbm_rate(const Machine& machine, double in_flight) {
+  std::pair<double, double> last{0, 0};
+  for (const auto& row : machine.hbm) {
+    if (in_flight < row.first) {
+      const double share = (in_flight - last.first) / (row.first - last.first);
+      return last.second + share * (row.second - last.second);
+    }
+    last = row;
+  }
+  return last.second;
+}
+
+KernelProfile profile(const MuGraph& graph, const Kernel& kernel) {
+  KernelProfile out;
+  out.roles = roles_of(graph, kernel);
+  for (AxisId f : kernel.grid) out.grid.insert(f);
+  for (uint32_t i = 0; i < out.roles.size(); ++i) {
+    const Role& role = out.roles[i];
+    if (role.is_load) {
+      AxisSet index;
+      const auto& in = std::get<InputTerm>(kernel.terms[kernel.computations[i].value]);
+      for (const IndexExpr& e : in.index) index |= e.axis_set();
+      out.traffic.push_back(read_of(graph, role, i, role.tensor, index));
+    }
+    for (const auto& [tensor, index] : role.inline_reads) {
+      out.traffic.push_back(read_of(graph, role, i, tensor, index));
+    }
+  }
+  add_stores(graph, kernel, kernel.body, {}, out);
+  return out;
+}
+
+namespace {
+
+// One evaluation of a profile: everything is a product of extents.
+class Pricer {
+ public:
+  Pricer(const KernelProfile& profile, const Kernel& kernel, const std::vector<int64_t>& extents,
+         const Machine& machine)
+      : p_(profile), extents_(extents), m_(machine) {
+    level_ = choose_thread_level(kernel, profile.roles, extents);
+    blocks_ = count(profile.grid);
+  }
+
+  KernelPrice run() {
+    out_.warps = level_.warps;
+    if (!memory()) return out_;
+    out_.fits = true;
+    arithmetic();
+    transfers();
+    out_.us = total();
+    return out_;
+  }
+
+ private:
+  double count(AxisSet f) const { return tile_count(f, extents_); }
+
+  double storage_bytes(uint32_t i) const {
+    return count(p_.roles[i].tile) * static_cast<double>(bytes(level_.dtype[i]));
+  }
+
+  // Loads that a loop's pipeline keeps ahead.
+  bool staged(uint32_t i) const {
+    return p_.roles[i].is_load && level_.storage[i] == Storage::kShared &&
+           count(p_.roles[i].loops) > 1;
+  }
+
+  bool memory() {
+    double fixed = 0, held = 0, fleeting = 0;
+    for (uint32_t i = 0; i < p_.roles.size(); ++i) {
+      const Role& role = p_.roles[i];
+      const double size = storage_bytes(i);
+      if (staged(i)) {
+        stage_bytes_ += size;
+      } else if (level_.storage[i] == Storage::kShared) {
+        fixed += size;
+        if (role.is_load) prologue_bytes_ += size;
+      } else {
+        // Temporaries of an iteration die with it; the widest counts.
+        if (count(role.loops) > 1 && role.accumulated.empty()) fleeting = std::max(fleeting, size);
+        else held += size;
+        if (role.is_load) (count(role.loops) > 1 ? register_stage_ : prologue_bytes_) += size;
+      }
+      if (level_.mma[i].use && count(role.reduced) > 16 && splits_reduced(i)) joins_ = true;
+    }
+    const double budget = m_.shared_per_block - fixed;
+    if (budget < stage_bytes_) return false;
+    if (stage_bytes_ > 0) {
+      const double wanted = std::ceil(kInFlightWanted / stage_bytes_);
+      const double most = std::min({budget / stage_bytes_, count(p_.loops), double{kMostStages}});
+      out_.stages = static_cast<int>(std::clamp(wanted, std::min(2.0, most), most));
+    }
+    out_.shared_bytes = fixed + stage_bytes_ * out_.stages;
+    const double threads = 32.0 * level_.warps;
+    const double registers = (held + fleeting) / 4 / threads + kRegistersKept;
+    if (registers > kMostRegisters) return false;
+    out_.resident = static_cast<int>(std::max(
+        1.0, std::floor(std::min({m_.shared_per_sm / (out_.shared_bytes + kReservedShared),
+                                  m_.registers_per_sm / (registers * threads),
+                                  m_.threads_per_sm / threads, m_.blocks_per_sm}))));
+    return true;
+  }
+
+  bool splits_reduced(uint32_t i) const {
+    for (const WarpSplit& s : level_.splits[i]) {
+      if (p_.roles[i].reduced.has(s.factor)) return true;
+    }
+    return false;
+  }
+
+  void arithmetic() {
+    for (uint32_t i = 0; i < p_.roles.size(); ++i) {
+      const Role& role = p_.roles[i];
+      const double times = blocks_ * count(role.loops);
+      const double elements = times * count(role.tile | role.reduced);
+      if (level_.mma[i].use) {
+        tensor_ += times * level_.mma[i].padded;
+        shared_ += times * 2 * (storage_bytes(role.contraction->left) + storage_bytes(role.contraction->right));
+      } else {
+        alu_ += elements * role.work.alu;
+        sfu_ += elements * role.work.sfu;
+        if (role.contraction) shared_ += elements * kSharedBytesFma;
+      }
+      if (level_.storage[i] == Storage::kShared) shared_ += times * storage_bytes(i);
+      if (!role.is_load && !role.loops.empty()) steps_ += count(role.loops);
+    }
+  }
+
+  void transfers() {
+    const double busy = std::min(blocks_, m_.sms * out_.resident);
+    for (size_t i = 0; i < p_.traffic.size(); ++i) {
+      const Traffic& t = p_.traffic[i];
+      const double moved = blocks_ * count((t.index | t.times) - p_.grid) * t.element_bytes;
+      double unique = count(t.index) * t.element_bytes;
+      if (t.tensor_bytes > 0) unique = std::min(unique, t.tensor_bytes);
+      l2_ += std::max(unique, moved);
+      bool again = false;
+      for (size_t j = 0; j < i; ++j) again |= !t.is_store && p_.traffic[j].tensor == t.tensor;
+      const double slice = unique / std::max(1.0, count(t.index & p_.grid));
+      if (!again || slice * busy > kMostL2Share * m_.l2_bytes) hbm_ += unique;
+    }
+  }
+
+  double total() const {
+    const double busy = std::min(blocks_, m_.sms * out_.resident);
+    const double per_sm = std::ceil(blocks_ / m_.sms);
+    const double waves = std::max(1.0, std::ceil(blocks_ / (m_.sms * out_.resident)));
+    const double in_flight =
+        std::max({stage_bytes_ * out_.stages, register_stage_, prologue_bytes_, 512.0}) * busy / m_.sms;
+    const double rate = hbm_rate(m_, in_flight);
+    const double ragged = waves / std::max(blocks_ / (m_.sms * out_.resident), 1e-9);
+    const double hbm = hbm_ / rate * (waves > 1 ? 1 + 0.5 * (ragged - 1) : 1);
+    // The busiest SM works through its blocks; too few warps on it leave issue slots empty.
+    const double load = per_sm * m_.sms / std::max(blocks_, 1.0);
+    const double warps = level_.warps * std::min<double>(out_.resident, per_sm);
+    const double slow = load * std::max(1.0, kWarpsToFill / warps);
+    std::array<double, 7> t = {hbm,
+                               l2_ / m_.l2_rate,
+                               shared_ / m_.shared_rate * load,
+                               tensor_ / m_.tensor_rate * slow,
+                               alu_ / m_.alu_rate * slow,
+                               sfu_ / m_.sfu_rate * slow,
+                               steps_ * kStepUs * waves};
+    double sum = 0, most = 0;
+    for (double x : t) sum += x, most = std::max(most, x);
+    const double pipeline_fill = stage_bytes_ * busy / rate;
+    return m_.launch_us + m_.fill_us + most + kOverlapLoss * (sum - most) + pipeline_fill +
+           (joins_ ? kJoinUs : 0);
+  }
+
+  const KernelProfile& p_;
+  const std::vector<int64_t>& extents_;
+  const Machine& m_;
+  ThreadLevel level_;
+  KernelPrice out_;
+  double blocks_ = 1;
+  double stage_bytes_ = 0, register_stage_ = 0, prologue_bytes_ = 0;
+  double hbm_ = 0, l2_ = 0, shared_ = 0, tensor_ = 0, alu_ = 0, sfu_ = 0, steps_ = 0;
+  bool joins_ = false;
+};
+
+}  // namespace
+
+KernelPrice price(const KernelProfile& profile, const Kernel& kernel,
+                  const std::vector<int64_t>& extents, const Machine& machine) {
+  return Pricer(profile, kernel, extents, machine).run();
+}
+
+}  // namespace sundog::search

@@ -1,0 +1,55 @@
+// What a kernel costs on a device, as a function of its sizes.
+//
+//   time = launch + fill + max(HBM, L2, shared memory, tensor core, ALU, SFU) x waves + iterations
+//
+// A profile is what of a kernel does not depend on sizes; price() evaluates it at given extents in well
+// under a microsecond, so that a search over sizes costs little.  The model ranks candidates.  It knows
+// nothing of bank conflicts or instruction scheduling; the clock decides among the best few.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/mugraph.h"
+#include "search/machine.h"
+#include "search/roles.h"
+#include "search/thread_level.h"
+
+namespace sundog::search {
+
+// A read or write of a device tensor.
+struct Traffic {
+  uint32_t tensor = 0;
+  uint32_t computation = 0;
+  AxisSet index;           // factors that the index runs over
+  AxisSet times;           // loops around the access
+  double element_bytes = 4;
+  double tensor_bytes = 0; // of the whole tensor as far as its size is fixed, else 0
+  bool is_store = false;
+};
+
+struct KernelProfile {
+  std::vector<Role> roles;
+  std::vector<Traffic> traffic;
+  AxisSet grid;
+  std::vector<AxisSet> loop_sets;  // for each loop: its factor and those of the loops around it
+  AxisSet loops;
+};
+
+KernelProfile profile(const MuGraph& graph, const Kernel& kernel);
+
+struct KernelPrice {
+  bool fits = false;
+  double us = 0;
+  double shared_bytes = 0;  // of a block, stages included
+  int stages = 1;
+  int resident = 1;         // blocks an SM holds
+  int warps = 4;
+};
+
+// require: `extents` has one entry a factor of the kernel.
+KernelPrice price(const KernelProfile& profile, const Kernel& kernel,
+                  const std::vector<int64_t>& extents, const Machine& machine);
+
+}  // namespace sundog::search

@@ -1,0 +1,96 @@
+// Bookkeeping of kernels whose sizes are open.  The one decision here: a part holds a whole number of
+// tiles, so that the three factors of a cut axis stay a mixed-radix index and a ragged end shows in the
+// last part only.
+#include "search/kernel_plan.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+
+namespace sundog::search {
+namespace {
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+GraphPlan empty_plan(const Program& program) {
+  GraphPlan plan;
+  plan.graph.name = program.name;
+  plan.graph.program = program.name;
+  for (const Axis& a : program.axes) plan.graph.axes.push_back({a.name, a.extent, kNone, 0});
+  for (const TensorDecl& t : program.inputs) {
+    plan.graph.tensors.push_back({t, TensorRole::kInput});
+  }
+  for (const Output& o : program.outputs) {
+    plan.graph.tensors.push_back({o.tensor, TensorRole::kOutput});
+  }
+  return plan;
+}
+
+Split& add_split(KernelPlan& plan, const MuGraph& graph, AxisId axis, bool looped) {
+  const MuAxis& a = graph.axes[axis];
+  Split s;
+  s.axis = axis;
+  s.extent = a.extent;
+  s.looped = looped;
+  auto& factors = plan.kernel.factors;
+  s.outer = static_cast<AxisId>(factors.size());
+  factors.push_back({a.name + ".o", axis, 1, 1});
+  s.inner = static_cast<AxisId>(factors.size());
+  factors.push_back({a.name + ".i", axis, 1, 1});
+  if (!looped) plan.kernel.grid.push_back(s.outer);
+  plan.splits.push_back(s);
+  return plan.splits.back();
+}
+
+void set_tile(KernelPlan& plan, const Split& split, int64_t tile, int64_t count) {
+  auto& factors = plan.kernel.factors;
+  const int64_t per_part = ceil_div(split.extent, std::max<int64_t>(count, 1));
+  int64_t steps = 1;
+  if (split.extent == 0) {
+    tile = 0;
+  } else if (split.outer == kNoFactor) {
+    tile = per_part;
+  } else {
+    tile = std::clamp<int64_t>(tile, 1, per_part);
+    steps = ceil_div(per_part, tile);
+  }
+  factors[split.inner].extent = tile;
+  factors[split.inner].stride = 1;
+  if (split.outer != kNoFactor) {
+    factors[split.outer].extent = steps;
+    factors[split.outer].stride = std::max<int64_t>(tile, 1);
+  }
+  if (split.part != kNoFactor) {
+    factors[split.part].extent = count;
+    factors[split.part].stride = std::max<int64_t>(tile * steps, 1);
+  }
+}
+
+uint32_t add_intermediate(MuGraph& graph, std::string name, const std::vector<AxisId>& axes) {
+  TensorDecl decl;
+  decl.name = std::move(name);
+  decl.dtype = DType::kF32;
+  for (AxisId a : axes) {
+    decl.dim_names.push_back(graph.axes[a].name);
+    decl.dims.push_back(IndexExpr::of(a));
+    decl.extents.push_back(graph.axes[a].extent);
+  }
+  graph.tensors.push_back({std::move(decl), TensorRole::kIntermediate});
+  return static_cast<uint32_t>(graph.tensors.size() - 1);
+}
+
+void set_part_counts(GraphPlan& plan) {
+  for (const Part& p : plan.parts) plan.graph.axes[p.mu_axis].extent = p.count;
+  for (DeviceTensor& t : plan.graph.tensors) {
+    if (t.role != TensorRole::kIntermediate) continue;
+    for (size_t d = 0; d < t.decl.dims.size(); ++d) {
+      AxisId axis = 0;
+      SUNDOG_CHECK(t.decl.dims[d].is_axis(&axis));
+      t.decl.extents[d] = plan.graph.axes[axis].extent;
+    }
+  }
+}
+
+}  // namespace sundog::search

@@ -1,0 +1,36 @@
+// Units once and for all: 1 GB/s is 1000 bytes a microsecond, 1 TFLOP/s is half a million multiply-adds
+// a microsecond.  mma.sync reaches a good half of the rate that was measured with warp-group products.
+#include "search/machine.h"
+
+#include <algorithm>
+
+namespace sundog::search {
+namespace {
+
+constexpr double kWarpMmaShare = 0.6;
+
+}  // namespace
+
+Machine machine_of(const Device& d) {
+  Machine m;
+  const double sm_clocks = d.sms * d.clock_mhz;  // SM cycles a microsecond
+  m.sms = d.sms;
+  m.shared_per_block = static_cast<double>(d.shared_per_block);
+  m.shared_per_sm = static_cast<double>(d.shared_per_sm);
+  m.registers_per_sm = static_cast<double>(d.registers_per_sm);
+  m.threads_per_sm = d.max_threads_per_sm;
+  m.blocks_per_sm = d.max_blocks_per_sm;
+  m.l2_bytes = static_cast<double>(d.l2_bytes);
+  for (const auto& [in_flight, rate] : d.hbm) m.hbm.push_back({in_flight, rate * 1e3});
+  m.l2_rate = d.l2_gb_per_s * 1e3;
+  m.shared_rate = d.shared_bytes_per_clock_per_sm * sm_clocks;
+  m.tensor_rate = tensor_tflop_per_s(d, DType::kF16) * 0.5e6 * kWarpMmaShare;
+  m.alu_rate = d.fma_per_clock_per_sm * sm_clocks;
+  m.sfu_rate = d.sfu_per_clock_per_sm * sm_clocks;
+  m.launch_us = d.graph_node_us;
+  m.fill_us = d.fill_us;
+  m.sync_us = d.block_sync_us;
+  return m;
+}
+
+}  // namespace sundog::search

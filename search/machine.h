@@ -1,0 +1,29 @@
+// The rates of a device in the units of the cost model: bytes and operations a microsecond.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "core/device.h"
+
+namespace sundog::search {
+
+struct Machine {
+  double sms = 1;
+  double shared_per_block = 0, shared_per_sm = 0;  // bytes
+  double registers_per_sm = 0;                     // 32-bit registers
+  double threads_per_sm = 0, blocks_per_sm = 0;
+  double l2_bytes = 0;
+  std::vector<std::pair<double, double>> hbm;  // bytes in flight an SM -> bytes/us, both rising
+  double l2_rate = 0, shared_rate = 0;          // bytes/us, whole device
+  double tensor_rate = 0, alu_rate = 0, sfu_rate = 0;  // multiply-adds, instructions, evaluations
+  double launch_us = 0, fill_us = 0, sync_us = 0;
+};
+
+Machine machine_of(const Device& device);
+
+// Rate of device memory with that many bytes in flight on each SM; at most the last row of the table.
+double hbm_rate(const Machine& machine, double bytes_in_flight);
+inline double hbm_peak(const Machine& machine) { return machine.hbm.back().second; }
+
+}  // namespace sundog::search

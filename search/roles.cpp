@@ -1,0 +1,174 @@
+// Cost, storage and warp layout all ask the same questions of a kernel: which computations load, which
+// are matrix products and which of their axes belong to which side, what is read again and again.  The
+// answers depend on the structure alone, so they are found once and used for every size.
+#include "search/roles.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "core/check.h"
+#include "search/term_copy.h"
+
+namespace sundog::search {
+namespace {
+
+bool is_sixteen_bit(DType t) { return t == DType::kF16 || t == DType::kBF16; }
+
+AxisSet axis_set(const std::vector<AxisId>& axes) {
+  AxisSet set;
+  for (AxisId a : axes) set.insert(a);
+  return set;
+}
+
+const ReduceTerm* root_reduction(const Kernel& kernel, const Computation& c) {
+  return std::get_if<ReduceTerm>(&kernel.terms[c.value]);
+}
+
+// The two factors of a sum of products of computations.
+std::optional<std::pair<LocalTerm, LocalTerm>> product_of_locals(const Kernel& kernel,
+                                                                  const Computation& c) {
+  const ReduceTerm* reduce = root_reduction(kernel, c);
+  if (reduce == nullptr || reduce->kind != ReduceKind::kSum) return {};
+  const auto* apply = std::get_if<ApplyTerm>(&kernel.terms[reduce->operand]);
+  if (apply == nullptr || !std::holds_alternative<op::Mul>(apply->op)) return {};
+  const auto* left = std::get_if<LocalTerm>(&kernel.terms[apply->operands[0]]);
+  const auto* right = std::get_if<LocalTerm>(&kernel.terms[apply->operands[1]]);
+  if (left == nullptr || right == nullptr || left->computation == right->computation) return {};
+  return std::make_pair(*left, *right);
+}
+
+std::optional<Contraction> contraction_of(const Kernel& kernel, const Computation& c) {
+  const auto locals = product_of_locals(kernel, c);
+  if (!locals) return {};
+  const auto& [left, right] = *locals;
+  const AxisSet reduced = root_reduction(kernel, c)->axes;
+  Contraction out;
+  out.left = left.computation;
+  out.right = right.computation;
+  out.m = left.axes - right.axes;
+  out.n = right.axes - left.axes;
+  const AxisSet both = left.axes & right.axes;
+  out.k = both & reduced;
+  out.batch = both - reduced;
+  if (out.k.empty() || (out.m.empty() && out.n.empty())) return {};
+  if (!((out.m | out.n) & reduced).empty()) return {};
+  return out;
+}
+
+void collect_reads(const Kernel& kernel, Role& role, std::vector<uint32_t>& locals, TermId value) {
+  const TermId roots[] = {value};
+  for (TermId t : reachable(kernel.terms, roots)) {
+    if (const auto* local = std::get_if<LocalTerm>(&kernel.terms[t])) {
+      locals.push_back(local->computation);
+    } else if (const auto* in = std::get_if<InputTerm>(&kernel.terms[t]); in && t != value) {
+      AxisSet used;
+      for (const IndexExpr& e : in->index) used |= e.axis_set();
+      role.inline_reads.push_back({in->tensor, used});
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Role> roles_of(const MuGraph& graph, const Kernel& kernel) {
+  const size_t count = kernel.computations.size();
+  std::vector<Role> roles(count);
+  const auto loops = enclosing_loops(kernel);
+  AxisSet outside;
+  for (AxisId f : kernel.grid) outside.insert(f);
+  for (uint32_t i = 0; i < count; ++i) {
+    const Computation& c = kernel.computations[i];
+    Role& role = roles[i];
+    role.tile = axis_set(c.axes);
+    role.loops = axis_set(loops[i]);
+    role.contraction = contraction_of(kernel, c);
+    if (const auto* in = std::get_if<InputTerm>(&kernel.terms[c.value])) {
+      role.is_load = true;
+      role.tensor = in->tensor;
+      const DType dtype = graph.tensors[in->tensor].decl.dtype;
+      if (is_sixteen_bit(dtype)) role.operand_dtype = dtype;
+    } else if (const ReduceTerm* reduce = root_reduction(kernel, c)) {
+      role.is_reduction = true;
+      role.accumulated = reduce->axes & role.loops;
+      role.reduced = reduce->axes - role.loops - outside;
+    }
+    role.work = role.contraction ? Work{1, 0} : work_of(kernel.terms, c.value);
+    std::vector<uint32_t> locals;
+    collect_reads(kernel, role, locals, c.value);
+    for (uint32_t l : locals) {
+      roles[l].users.push_back(i);
+      if (role.is_reduction) roles[l].reuse |= (role.tile | role.reduced) - axis_set(kernel.computations[l].axes);
+    }
+    if (role.contraction) {
+      roles[role.contraction->left].is_operand = true;
+      roles[role.contraction->right].is_operand = true;
+    }
+  }
+  // A computed operand can be narrowed to the type of the operand it meets.
+  for (uint32_t i = 0; i < count; ++i) {
+    if (!roles[i].contraction) continue;
+    Role& l = roles[roles[i].contraction->left];
+    Role& r = roles[roles[i].contraction->right];
+    if (!l.is_load && !l.is_reduction && r.is_load) l.operand_dtype = r.operand_dtype;
+    if (!r.is_load && !r.is_reduction && l.is_load) r.operand_dtype = l.operand_dtype;
+  }
+  return roles;
+}
+
+namespace {
+
+// Puts `statement` after the one that finishes `computation`: its own, or the outermost loop that it
+// accumulates over.
+bool insert_after(std::vector<Statement>& body, uint32_t computation, AxisSet accumulated,
+                  const Statement& statement, const Kernel& kernel) {
+  for (size_t i = 0; i < body.size(); ++i) {
+    if (const auto* compute = std::get_if<Compute>(&body[i].node)) {
+      if (compute->computation != computation) continue;
+      body.insert(body.begin() + static_cast<std::ptrdiff_t>(i) + 1, statement);
+      return true;
+    }
+    auto* loop = std::get_if<Loop>(&body[i].node);
+    if (loop == nullptr) continue;
+    if (!insert_after(loop->body, computation, accumulated, statement, kernel)) continue;
+    if (!accumulated.has(loop->factor)) return true;
+    // It was put inside a loop that the operand accumulates over: move it out.
+    std::erase_if(loop->body, [&](const Statement& s) { return s == statement; });
+    body.insert(body.begin() + static_cast<std::ptrdiff_t>(i) + 1, statement);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void separate_operands(Kernel& kernel) {
+  const uint32_t count = static_cast<uint32_t>(kernel.computations.size());
+  for (uint32_t i = 0; i < count; ++i) {
+    const auto contraction = contraction_of(kernel, kernel.computations[i]);
+    if (!contraction) continue;
+    for (uint32_t operand : {contraction->left, contraction->right}) {
+      const Computation source = kernel.computations[operand];
+      if (root_reduction(kernel, source) == nullptr) continue;
+      const AxisSet accumulated = accumulated_loops(kernel, operand);
+      const uint32_t copy = static_cast<uint32_t>(kernel.computations.size());
+      Computation c;
+      c.name = source.name + "c";
+      c.axes = source.axes;
+      c.value = kernel.terms.local(operand, axis_set(source.axes));
+      kernel.computations.push_back(std::move(c));
+      SUNDOG_CHECK(insert_after(kernel.body, operand, accumulated, {Compute{copy}}, kernel));
+      std::vector<IndexExpr> identity;
+      for (AxisId f = 0; f < kernel.factors.size(); ++f) identity.push_back(IndexExpr::of(f));
+      const TermGraph before = kernel.terms;
+      TermCopier copier(before, kernel.terms, identity);
+      copier.replace = [&](TermId t) -> std::optional<TermId> {
+        const auto* local = std::get_if<LocalTerm>(&before[t]);
+        if (local == nullptr || local->computation != operand) return {};
+        return kernel.terms.local(copy, local->axes);
+      };
+      kernel.computations[i].value = copier.copy(kernel.computations[i].value);
+    }
+  }
+}
+
+}  // namespace sundog::search

@@ -1,0 +1,44 @@
+// What part each computation of a kernel plays: read off the structure, whatever the sizes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/mugraph.h"
+#include "search/work.h"
+
+namespace sundog::search {
+
+// A sum of products of two computations, as a matrix product sees it.  Tile factors only.
+struct Contraction {
+  uint32_t left = 0, right = 0;  // computations, in the order of the product
+  AxisSet m, n;                  // axes that only left, only right has
+  AxisSet k;                     // reduced, and in both
+  AxisSet batch;                 // in both, not reduced
+};
+
+struct Role {
+  bool is_load = false;
+  uint32_t tensor = 0;                      // of a load
+  std::optional<Contraction> contraction;
+  bool is_operand = false;                  // of some contraction
+  bool is_reduction = false;
+  DType operand_dtype = DType::kF32;        // 16-bit type in which an MMA could take it, else f32
+  AxisSet tile;                             // axes of the result
+  AxisSet reduced;                          // tile factors that its root reduces
+  AxisSet loops;                            // around it
+  AxisSet accumulated;                      // loops that its root reduces
+  AxisSet reuse;                            // tile factors of reductions that read it, beyond its own
+  Work work;                                // of one element of tile x reduced
+  std::vector<std::pair<uint32_t, AxisSet>> inline_reads;  // device tensors read in place, and by what
+  std::vector<uint32_t> users;
+};
+
+std::vector<Role> roles_of(const MuGraph& graph, const Kernel& kernel);
+
+// Gives an operand of a contraction that is itself a reduction a copy of its own, so that the
+// accumulator stays f32 while the copy may be narrow and shared.
+void separate_operands(Kernel& kernel);
+
+}  // namespace sundog::search

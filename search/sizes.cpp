@@ -1,0 +1,239 @@
+// Sizes by coordinate descent.  A kernel has one open number a split; the candidates are what the
+// hardware likes (multiples of the tensor-core atom, vectors) and what the shape offers (divisors, the
+// whole axis, one element).  All combinations would be thousands a kernel; starting from a small and a
+// large tile and improving one axis at a time until nothing changes needs some hundred evaluations
+// and gives the same best on every kernel where both were run to the end.
+#include "search/sizes.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "core/check.h"
+#include "search/drop_unit_factors.h"
+
+namespace sundog::search {
+namespace {
+
+constexpr int64_t kAtom = 16;          // rows of the tensor-core atom
+constexpr int64_t kWidestTile = 256;   // of an axis that is cut over blocks
+constexpr int64_t kLongestStep = 1024; // of a loop, unless it holds the whole axis
+constexpr int64_t kLongestRow = 65536; // held whole
+constexpr int kMostParts = 64;
+constexpr int kMostSweeps = 6;
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+std::vector<int64_t> tile_candidates(int64_t extent, bool looped) {
+  std::set<int64_t> out;
+  if (extent <= 1) return {std::max<int64_t>(extent, 0)};
+  if (!looped) out.insert(1);
+  const int64_t widest = looped ? kLongestStep : kWidestTile;
+  if (extent <= (looped ? kLongestRow : kWidestTile)) out.insert(extent);
+  for (int64_t t = kAtom; t < extent && t <= widest; t *= 2) out.insert(t);
+  if (!looped) {
+    for (int64_t t : {2, 4, 8}) {
+      if (t < extent) out.insert(t);
+    }
+    // Multiples of the atom that divide the axis; of an axis that none divides, those that waste little.
+    for (int64_t t = kAtom; t < extent && t <= widest; t += kAtom) {
+      const int64_t waste = ceil_div(extent, t) * t - extent;
+      if (waste == 0 || (extent % kAtom != 0 && waste < kAtom)) out.insert(t);
+    }
+  } else {
+    // Whole rows are also cut to a handful of equal steps, so that long rows stay in registers.
+    for (int64_t steps = 2; steps <= 8; steps *= 2) {
+      const int64_t t = ceil_div(ceil_div(extent, steps), kAtom) * kAtom;
+      if (t > widest && t < extent && t <= kLongestRow) out.insert(t);
+    }
+  }
+  return {out.begin(), out.end()};
+}
+
+std::vector<int64_t> part_candidates(int64_t extent, const Machine& machine) {
+  std::set<int64_t> out;
+  const int64_t most = std::min<int64_t>(kMostParts, ceil_div(extent, 2 * kAtom));
+  for (int64_t n = 2; n <= most; n *= 2) out.insert(n);
+  // Counts that fill the device evenly whatever else is on the grid.
+  for (int64_t n = 2; n <= most; ++n) {
+    if (static_cast<int64_t>(machine.sms) % n == 0) out.insert(n);
+  }
+  std::vector<int64_t> list;
+  for (int64_t n : out) {
+    // The last part must not be empty.
+    const int64_t per_part = ceil_div(ceil_div(extent, n), kAtom) * kAtom;
+    if (ceil_div(extent, per_part) == n) list.push_back(n);
+  }
+  return list;
+}
+
+namespace {
+
+class Descent {
+ public:
+  Descent(KernelPlan& plan, const KernelProfile& profile, const std::vector<int64_t>& parts,
+          const Machine& machine)
+      : plan_(plan), profile_(profile), parts_(parts), machine_(machine) {
+    for (Split& s : plan.splits) {
+      if (s.whole_part >= 0) s.extent = parts[static_cast<size_t>(s.whole_part)];
+      const int64_t extent = ceil_div(s.extent, count(s));
+      candidates_.push_back(s.outer == kNoFactor ? std::vector<int64_t>{extent}
+                                                 : tile_candidates(extent, s.looped));
+    }
+  }
+
+  std::optional<SizedKernel> run() {
+    descend(start(0));
+    descend(start(1));
+    descend(start(2));
+    if (best_ == std::numeric_limits<double>::infinity()) return {};
+    return SizedKernel{best_, best_tiles_};
+  }
+
+ private:
+  int64_t count(const Split& s) const {
+    return s.shared_part < 0 ? 1 : parts_[static_cast<size_t>(s.shared_part)];
+  }
+
+  // 0: the smallest tiles, which fit if any do; 1: middling ones; 2: whole loops, one element a block.
+  std::vector<size_t> start(int which) const {
+    std::vector<size_t> at;
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+      const auto& list = candidates_[i];
+      size_t pick = 0;
+      if (which == 1) {
+        while (pick + 1 < list.size() && list[pick] < 4 * kAtom) ++pick;
+      } else if (which == 2 && plan_.splits[i].looped) {
+        pick = list.size() - 1;
+      }
+      at.push_back(pick);
+    }
+    return at;
+  }
+
+  double evaluate(const std::vector<size_t>& at) {
+    for (size_t i = 0; i < at.size(); ++i) {
+      set_tile(plan_, plan_.splits[i], candidates_[i][at[i]], count(plan_.splits[i]));
+    }
+    extents_ = factor_extents(plan_.kernel);
+    const KernelPrice p = price(profile_, plan_.kernel, extents_, machine_);
+    return p.fits ? p.us : std::numeric_limits<double>::infinity();
+  }
+
+  void descend(std::vector<size_t> at) {
+    double here = evaluate(at);
+    note(at, here);
+    for (int sweep = 0; sweep < kMostSweeps; ++sweep) {
+      bool moved = false;
+      for (size_t i = 0; i < at.size(); ++i) {
+        size_t pick = at[i];
+        for (size_t c = 0; c < candidates_[i].size(); ++c) {
+          if (c == at[i]) continue;
+          std::vector<size_t> next = at;
+          next[i] = c;
+          const double there = evaluate(next);
+          if (there >= here) continue;
+          here = there;
+          pick = c;
+        }
+        moved |= pick != at[i];
+        at[i] = pick;
+      }
+      note(at, here);
+      if (!moved) return;
+    }
+  }
+
+  void note(const std::vector<size_t>& at, double us) {
+    if (us >= best_) return;
+    best_ = us;
+    best_tiles_.clear();
+    for (size_t i = 0; i < at.size(); ++i) best_tiles_.push_back(candidates_[i][at[i]]);
+  }
+
+  KernelPlan& plan_;
+  const KernelProfile& profile_;
+  const std::vector<int64_t>& parts_;
+  const Machine& machine_;
+  std::vector<std::vector<int64_t>> candidates_;
+  std::vector<int64_t> extents_;
+  double best_ = std::numeric_limits<double>::infinity();
+  std::vector<int64_t> best_tiles_;
+};
+
+void set_stages(std::vector<Statement>& body, const Kernel& kernel, int stages) {
+  for (Statement& s : body) {
+    auto* loop = std::get_if<Loop>(&s.node);
+    if (loop == nullptr) continue;
+    const bool loads = std::any_of(loop->body.begin(), loop->body.end(), [&](const Statement& b) {
+      const auto* compute = std::get_if<Compute>(&b.node);
+      if (compute == nullptr) return false;
+      const Computation& c = kernel.computations[compute->computation];
+      return c.storage == Storage::kShared && std::holds_alternative<InputTerm>(kernel.terms[c.value]);
+    });
+    const int64_t iterations = kernel.factors[loop->factor].extent;
+    loop->stages = loads ? static_cast<int>(std::min<int64_t>(stages, std::max<int64_t>(iterations, 1))) : 1;
+    set_stages(loop->body, kernel, stages);
+  }
+}
+
+Kernel finish_kernel(const MuGraph& graph, const KernelPlan& plan, const Machine& machine,
+                     std::vector<AxisId>& new_id) {
+  Dropped dropped = drop_unit_factors(graph, plan.kernel);
+  Kernel kernel = std::move(dropped.kernel);
+  new_id = std::move(dropped.new_id);
+  const KernelProfile p = profile(graph, kernel);
+  const std::vector<int64_t> extents = factor_extents(kernel);
+  const ThreadLevel level = choose_thread_level(kernel, p.roles, extents);
+  apply(level, kernel);
+  for (size_t i = 0; i < kernel.computations.size(); ++i) {
+    kernel.computations[i].warps = level.splits[i];
+  }
+  set_stages(kernel.body, kernel, std::max(1, price(p, kernel, extents, machine).stages));
+  return kernel;
+}
+
+}  // namespace
+
+std::optional<SizedKernel> size_kernel(KernelPlan& plan, const KernelProfile& profile,
+                                       const std::vector<int64_t>& part_counts,
+                                       const Machine& machine) {
+  return Descent(plan, profile, part_counts, machine).run();
+}
+
+MuGraph finish(GraphPlan plan, const std::vector<std::vector<int64_t>>& tiles,
+               const std::vector<int64_t>& part_counts, const Machine& machine) {
+  for (size_t i = 0; i < plan.parts.size(); ++i) plan.parts[i].count = part_counts[i];
+  set_part_counts(plan);
+  for (size_t k = 0; k < plan.kernels.size(); ++k) {
+    KernelPlan& kernel = plan.kernels[k];
+    for (size_t s = 0; s < kernel.splits.size(); ++s) {
+      Split& split = kernel.splits[s];
+      split.extent = plan.graph.axes[split.axis].extent;
+      const int64_t count = split.shared_part < 0 ? 1 : part_counts[static_cast<size_t>(split.shared_part)];
+      set_tile(kernel, split, tiles[k][s], count);
+    }
+    std::vector<AxisId> new_id;
+    Kernel done = finish_kernel(plan.graph, kernel, machine, new_id);
+    for (const Part& p : plan.parts) {
+      MuAxis& axis = plan.graph.axes[p.mu_axis];
+      if (axis.kernel == k) axis.factor = new_id[axis.factor];
+    }
+    plan.graph.kernels.push_back(std::move(done));
+  }
+  return std::move(plan.graph);
+}
+
+double predict(const MuGraph& graph, const Kernel& kernel, const Machine& machine) {
+  return price(profile(graph, kernel), kernel, factor_extents(kernel), machine).us;
+}
+
+double predict(const MuGraph& graph, const Machine& machine) {
+  double us = 0;
+  for (const Kernel& kernel : graph.kernels) us += predict(graph, kernel, machine);
+  return us;
+}
+
+}  // namespace sundog::search

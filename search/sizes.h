@@ -1,0 +1,38 @@
+// Chooses the sizes of planned kernels, and turns the plan into a µGraph.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "search/cost.h"
+#include "search/kernel_plan.h"
+#include "search/machine.h"
+
+namespace sundog::search {
+
+// What one kernel costs best for each choice of the shared part counts, and with which tiles.
+struct SizedKernel {
+  double us = 0;
+  std::vector<int64_t> tiles;  // one a split
+};
+
+// Tile extents worth trying along an axis of `extent` values.
+std::vector<int64_t> tile_candidates(int64_t extent, bool looped);
+// Numbers of parts worth trying for a reduced axis.
+std::vector<int64_t> part_candidates(int64_t extent, const Machine& machine);
+
+// The best tiles of one kernel with the part counts given.  Nothing if no size fits the device.
+// `limit`: give up early where the kernel cannot cost less.
+std::optional<SizedKernel> size_kernel(KernelPlan& plan, const KernelProfile& profile,
+                                       const std::vector<int64_t>& part_counts,
+                                       const Machine& machine);
+
+// The µGraph with those tiles and part counts: factors of one value dropped, threads decided.
+MuGraph finish(GraphPlan plan, const std::vector<std::vector<int64_t>>& tiles,
+               const std::vector<int64_t>& part_counts, const Machine& machine);
+
+// Predicted time of a finished kernel, us.
+double predict(const MuGraph& graph, const Kernel& kernel, const Machine& machine);
+double predict(const MuGraph& graph, const Machine& machine);
+
+}  // namespace sundog::search

@@ -1,0 +1,61 @@
+// Copying is a fold over the term: shared subterms are copied once, so the copy has the sharing of the
+// original.  A reduction all of whose factors have been dropped is its operand: the kernels of one
+// block or one iteration need no case of their own.
+#include "search/term_copy.h"
+
+#include <type_traits>
+
+namespace sundog::search {
+
+AxisSet TermCopier::copy(AxisSet axes) const {
+  AxisSet out;
+  for (AxisId a : axes) out |= index_of_[a].axis_set();
+  return out;
+}
+
+TermId TermCopier::copy(TermId term) {
+  if (const auto it = done_.find(term); it != done_.end()) return it->second;
+  std::optional<TermId> given;
+  if (replace) given = replace(term);
+  const TermId made = given ? *given : copy_anew((*from_)[term]);
+  done_.emplace(term, made);
+  return made;
+}
+
+TermId TermCopier::copy_anew(const Term& term) {
+  return std::visit(
+      [&]<class T>(const T& t) -> TermId {
+        if constexpr (std::is_same_v<T, InputTerm>) {
+          InputTerm out{t.tensor, {}};
+          for (const IndexExpr& e : t.index) out.index.push_back(copy(e));
+          return to_->push(std::move(out));
+        } else if constexpr (std::is_same_v<T, LocalTerm>) {
+          return to_->push(LocalTerm{t.computation, copy(t.axes)});
+        } else if constexpr (std::is_same_v<T, ConstantTerm> || std::is_same_v<T, SizeTerm>) {
+          return to_->push(t);
+        } else if constexpr (std::is_same_v<T, IndexTerm>) {
+          return to_->push(IndexTerm{copy(t.index)});
+        } else if constexpr (std::is_same_v<T, ApplyTerm>) {
+          ApplyTerm out{t.op, {}};
+          for (TermId o : t.operands) out.operands.push_back(copy(o));
+          return to_->push(std::move(out));
+        } else if constexpr (std::is_same_v<T, ReduceTerm>) {
+          const AxisSet axes = copy(t.axes);
+          const TermId operand = copy(t.operand);
+          if (axes.empty() && !t.axes.empty()) return operand;
+          return to_->push(ReduceTerm{t.kind, axes, operand});
+        } else if constexpr (std::is_same_v<T, SelectTerm>) {
+          const IndexCondition c{copy(t.condition.expr), t.condition.relation};
+          const TermId then = copy(t.then), otherwise = copy(t.otherwise);
+          return to_->push(SelectTerm{c, then, otherwise});
+        } else {
+          static_assert(std::is_same_v<T, CompareTerm>);
+          const TermId l = copy(t.left), r = copy(t.right);
+          const TermId then = copy(t.then), otherwise = copy(t.otherwise);
+          return to_->push(CompareTerm{t.relation, l, r, then, otherwise});
+        }
+      },
+      term);
+}
+
+}  // namespace sundog::search

@@ -1,0 +1,231 @@
+// The thread level follows from tile extents by a few rules, so it is derived and not enumerated; each
+// rule is one of those that won by measurement on skinny products and attention:
+//  - a product uses the tensor core if its padding to the 16 x 8 x 16 atom costs less than the sixteen
+//    fold rate gains; the M side is the operand that pads less, so with few rows the weight is M;
+//  - its operands are 16 bit and shared, except one that is computed from an accumulator with the same
+//    rows: that stays in registers (the probabilities of attention);
+//  - warps share a wide tile by rows and columns, a skinny one by the reduced axis, whose parts are
+//    added at the end: loads then stay wide however few rows there are;
+//  - what is read once stays in registers, what several reductions' elements share is put in shared
+//    memory.
+#include "search/thread_level.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/check.h"
+
+namespace sundog::search {
+namespace {
+
+constexpr double kAtomM = 16, kAtomN = 8, kAtomK = 16;
+constexpr double kMostPadding = 16;    // how much faster a tensor core is than the FMA units
+constexpr int kMostWarps = 16;
+constexpr double kElementsPerThread = 8;
+
+double round_up(double x, double to) { return std::ceil(x / to) * to; }
+
+// The largest power of two that is at most `limit`.
+int floor_power(double limit) {
+  int p = 1;
+  while (2 * p <= limit) p *= 2;
+  return p;
+}
+
+}  // namespace
+
+double tile_count(AxisSet factors, const std::vector<int64_t>& extents) {
+  double product = 1;
+  for (AxisId f : factors) product *= static_cast<double>(extents[f]);
+  return product;
+}
+
+MmaChoice choose_mma(double m, double n, double k) {
+  MmaChoice out;
+  const double depth = round_up(k, kAtomK);
+  const double straight = round_up(m, kAtomM) * round_up(n, kAtomN) * depth;
+  const double swapped = round_up(n, kAtomM) * round_up(m, kAtomN) * depth;
+  out.swap = swapped < straight;
+  out.padded = std::min(straight, swapped);
+  out.use = m * n * k > 0 && out.padded <= kMostPadding * m * n * k;
+  return out;
+}
+
+namespace {
+
+class Chooser {
+ public:
+  Chooser(const Kernel& kernel, const std::vector<Role>& roles, const std::vector<int64_t>& extents)
+      : kernel_(kernel), roles_(roles), extents_(extents) {
+    const size_t n = roles.size();
+    level_.mma.resize(n);
+    level_.storage.assign(n, Storage::kReg);
+    level_.dtype.assign(n, DType::kF32);
+    level_.splits.resize(n);
+  }
+
+  ThreadLevel run() {
+    for (uint32_t i = 0; i < roles_.size(); ++i) choose_atom(i);
+    for (uint32_t i = 0; i < roles_.size(); ++i) choose_storage(i);
+    choose_warps();
+    return std::move(level_);
+  }
+
+ private:
+  double count(AxisSet f) const { return tile_count(f, extents_); }
+
+  void choose_atom(uint32_t i) {
+    const auto& c = roles_[i].contraction;
+    if (!c || count(c->batch) > 1) return;
+    const DType left = roles_[c->left].operand_dtype, right = roles_[c->right].operand_dtype;
+    if (left != right || left == DType::kF32) return;
+    level_.mma[i] = choose_mma(count(c->m), count(c->n), count(c->k));
+  }
+
+  bool feeds_mma(uint32_t i) const {
+    return std::any_of(roles_[i].users.begin(), roles_[i].users.end(), [&](uint32_t u) {
+      const auto& c = roles_[u].contraction;
+      return c && level_.mma[u].use && (c->left == i || c->right == i);
+    });
+  }
+
+  // A computed left operand whose rows are those of the product that it is computed from, both
+  // unswapped and with enough rows for four warps.
+  bool stays_in_registers(uint32_t i) const {
+    if (roles_[i].is_load || roles_[i].is_reduction) return false;
+    AxisSet rows;
+    for (uint32_t u : roles_[i].users) {
+      const auto& c = roles_[u].contraction;
+      if (!c) continue;
+      if (c->left != i || !level_.mma[u].use || level_.mma[u].swap) return false;
+      rows |= c->m;
+    }
+    if (count(rows) < 4 * kAtomM) return false;
+    for (uint32_t s = 0; s < roles_.size(); ++s) {
+      const auto& c = roles_[s].contraction;
+      if (!c || !level_.mma[s].use || level_.mma[s].swap || !(c->m == rows)) continue;
+      if (std::find(roles_[s].users.begin(), roles_[s].users.end(), i) != roles_[s].users.end()) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  void choose_storage(uint32_t i) {
+    const Role& role = roles_[i];
+    const Computation& c = kernel_.computations[i];
+    level_.dtype[i] = role.is_load ? c.dtype : DType::kF32;
+    const bool mma_operand = feeds_mma(i);
+    if (mma_operand && !role.is_load && !role.is_reduction) level_.dtype[i] = role.operand_dtype;
+    if (mma_operand && stays_in_registers(i)) return;
+    if (role.is_operand || (role.is_load && count(role.reuse) > 1)) {
+      level_.storage[i] = Storage::kShared;
+    }
+  }
+
+  void choose_warps() {
+    double largest = 0, rows = 0, deepest = 0;
+    bool any = false, chained = false;
+    for (uint32_t i = 0; i < roles_.size(); ++i) {
+      const Role& role = roles_[i];
+      largest = std::max(largest, count(role.tile | role.reduced));
+      if (!level_.mma[i].use) continue;
+      any = true;
+      const auto& c = *role.contraction;
+      const AxisSet m = level_.mma[i].swap ? c.n : c.m;
+      rows = rows == 0 ? count(m) : std::min(rows, count(m));
+      deepest = std::max(deepest, count(c.k));
+      for (uint32_t operand : {c.left, c.right}) {
+        if (!roles_[operand].is_load && level_.storage[operand] == Storage::kReg) chained = true;
+      }
+    }
+    if (!any) {
+      const double threads = std::ceil(largest / kElementsPerThread);
+      level_.warps = floor_power(std::clamp<double>(std::ceil(threads / 32), 1, kMostWarps));
+      return;
+    }
+    if (chained) {
+      level_.warps = floor_power(std::min<double>(8, std::floor(rows / kAtomM)));
+    } else {
+      const double pieces = std::ceil(rows / kAtomM) * std::ceil(deepest / kAtomK);
+      level_.warps = floor_power(std::clamp<double>(pieces, 1, 8));
+    }
+    for (uint32_t i = 0; i < roles_.size(); ++i) {
+      if (level_.mma[i].use) level_.splits[i] = split(i, chained);
+    }
+  }
+
+  // The factor with the most values, over which warps are laid.
+  AxisId widest(AxisSet factors) const {
+    AxisId best = *factors.begin();
+    for (AxisId f : factors) {
+      if (extents_[f] > extents_[best]) best = f;
+    }
+    return best;
+  }
+
+  std::vector<WarpSplit> split(uint32_t i, bool chained) const {
+    const auto& c = *roles_[i].contraction;
+    const bool swap = level_.mma[i].swap;
+    const AxisSet m = swap ? c.n : c.m, n = swap ? c.m : c.n;
+    std::vector<WarpSplit> out;
+    int left = level_.warps;
+    const auto lay = [&](AxisSet axes, double pieces) {
+      if (axes.empty() || left == 1) return;
+      const int share = std::min(left, floor_power(std::max(1.0, pieces)));
+      if (share == 1) return;
+      out.push_back({widest(axes), share});
+      left /= share;
+    };
+    const double mt = std::ceil(count(m) / kAtomM), nt = std::ceil(count(n) / kAtomN);
+    if (chained || mt * nt >= 4.0 * left) {
+      lay(m, chained ? mt : std::min(mt, std::max(1.0, left / 2.0)));
+      lay(n, nt / 2);
+      lay(m, mt);
+    } else {
+      lay(c.k, std::ceil(count(c.k) / kAtomK));
+      lay(m, mt);
+      lay(n, nt);
+    }
+    return merge(out);
+  }
+
+  static std::vector<WarpSplit> merge(const std::vector<WarpSplit>& splits) {
+    std::vector<WarpSplit> out;
+    for (const WarpSplit& s : splits) {
+      const auto same = [&](const WarpSplit& o) { return o.factor == s.factor; };
+      const auto it = std::find_if(out.begin(), out.end(), same);
+      if (it == out.end()) {
+        out.push_back(s);
+      } else {
+        it->count *= s.count;
+      }
+    }
+    return out;
+  }
+
+  const Kernel& kernel_;
+  const std::vector<Role>& roles_;
+  const std::vector<int64_t>& extents_;
+  ThreadLevel level_;
+};
+
+}  // namespace
+
+ThreadLevel choose_thread_level(const Kernel& kernel, const std::vector<Role>& roles,
+                                const std::vector<int64_t>& extents) {
+  return Chooser(kernel, roles, extents).run();
+}
+
+void apply(const ThreadLevel& level, Kernel& kernel) {
+  kernel.warps = level.warps;
+  for (size_t i = 0; i < kernel.computations.size(); ++i) {
+    Computation& c = kernel.computations[i];
+    c.storage = level.storage[i];
+    c.dtype = level.dtype[i];
+    c.mma = level.mma[i].use ? MmaAtom::kM16N8K16 : MmaAtom::kNoAtom;
+    c.mma_swap = level.mma[i].use && level.mma[i].swap;
+  }
+}
+
+}  // namespace sundog::search

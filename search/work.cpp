@@ -1,0 +1,65 @@
+// Counting is an algebra: the catalog writes each operator's body once and this one adds up what the
+// primitives cost.  The weights are instruction counts of the code that generated kernels use (division
+// is a reciprocal and a product; exp a product and an ex2), not cycles.
+#include "search/work.h"
+
+#include <array>
+#include <type_traits>
+
+#include "core/op.h"
+
+namespace sundog::search {
+namespace {
+
+struct WorkAlgebra {
+  struct Value {};
+  Work total;
+
+  Value spend(double alu, double sfu) {
+    total += {alu, sfu};
+    return {};
+  }
+  Value constant(const Number&) { return {}; }
+  Value add(Value, Value) { return spend(1, 0); }
+  Value mul(Value, Value) { return spend(1, 0); }
+  Value div(Value, Value) { return spend(1, 1); }
+  Value exp(Value) { return spend(1, 1); }
+  Value log(Value) { return spend(1, 1); }
+  Value sqrt(Value) { return spend(0, 1); }
+  Value max(Value, Value) { return spend(1, 0); }
+  Value cast(DType, Value) { return spend(0.5, 0); }
+  Value call(const Fn& fn, Value) { return spend(0, fn.flops); }
+  Value choose(Relation, Value, Value, Value, Value) { return spend(2, 0); }
+  Value neg(Value) { return {}; }  // folded into the consumer
+  Value sub(Value, Value) { return spend(1, 0); }
+};
+
+}  // namespace
+
+Work work_of(const Op& op) {
+  WorkAlgebra algebra;
+  std::array<WorkAlgebra::Value, 4> in{};
+  apply(algebra, op, std::span<const WorkAlgebra::Value>(in.data(), static_cast<size_t>(arity(op))));
+  return algebra.total;
+}
+
+Work work_of(const TermGraph& graph, TermId term) {
+  Work total;
+  const TermId roots[] = {term};
+  for (TermId id : reachable(graph, roots)) {
+    std::visit(
+        [&]<class T>(const T& t) {
+          if constexpr (std::is_same_v<T, ApplyTerm>) {
+            total += work_of(t.op);
+          } else if constexpr (std::is_same_v<T, ReduceTerm>) {
+            total += {1, 0};
+          } else if constexpr (std::is_same_v<T, SelectTerm> || std::is_same_v<T, CompareTerm>) {
+            total += {2, 0};
+          }
+        },
+        graph[id]);
+  }
+  return total;
+}
+
+}  // namespace sundog::search
