@@ -18,22 +18,22 @@ enum class InputKind : uint8_t {
   kLargeMean,      // a mean at which squares lose the variance
   kCancelling,     // pairs that cancel but for a small rest
   kZero,
-  kOneHot,         // one 1 a row
-  kDenormal,       // below the smallest normal number of the dtype
-  kNearMaximum,    // close to the largest value of a 16-bit dtype
+  kOneHot,       // one 1 a row
+  kDenormal,     // below the smallest normal number of the dtype
+  kNearMaximum,  // close to the largest value of a 16-bit dtype
 };
 
 inline constexpr InputKind kAllInputKinds[] = {
-    InputKind::kOrdinary,   InputKind::kLarge,      InputKind::kLargePositive,
+    InputKind::kOrdinary,      InputKind::kLarge,     InputKind::kLargePositive,
     InputKind::kLargeNegative, InputKind::kLargeMean, InputKind::kCancelling,
-    InputKind::kZero,       InputKind::kOneHot,     InputKind::kDenormal,
+    InputKind::kZero,          InputKind::kOneHot,    InputKind::kDenormal,
     InputKind::kNearMaximum,
 };
 
 std::string_view name(InputKind kind);  // "large mean"
 
-// Values of every input of the program, rounded to its dtype and within its declared range; the same
-// for the same seed.
+// Values of every input of the program, rounded to its dtype and within its declared range; the
+// same for the same seed.
 std::vector<TensorValues<double>> float_inputs(const Program& program, InputKind kind,
                                                uint64_t seed);
 

@@ -49,7 +49,7 @@ class GroupRing {
 
   struct Value {
     Kind kind = Kind::kFinite;
-    uint32_t sum = kPlain;  // position of the terms; kPlain: the number `c` alone
+    uint32_t sum = kPlain;     // position of the terms; kPlain: the number `c` alone
     bool nonnegative = false;  // by construction; kept by RangeRing (verify/ranges.h) alone
     Residue c;
     Growth growth;
@@ -122,7 +122,6 @@ class GroupRing {
   std::vector<uint32_t> set_of(const Value& a);  // of a maximum: what it is taken over; else itself
 
  private:
-
   struct Term {
     uint32_t exponent = 0, product = 0;  // 0: X^0, the empty product
     Residue c;

@@ -1,10 +1,11 @@
 // Rounding, overflow and cancellation, by running: what no field sees.
 //
-// The candidate and the plain program run in the device's precision (f32 operations, storages of the
-// µGraph, dtypes of the outputs) and are compared with the program in float64 on ordinary and hostile
-// inputs.  An error is max |x - exact| over max |exact| of its row.  The candidate is refused where its
-// error exceeds kErrorFactor times the plain program's plus kErrorFactor roundings of the coarsest dtype
-// among the program's inputs and outputs, or where it is infinite or NaN and the program is not.
+// The candidate and the plain program run in the device's precision (f32 operations, storages of
+// the µGraph, dtypes of the outputs) and are compared with the program in float64 on ordinary and
+// hostile inputs.  An error is max |x - exact| over max |exact| of its row.  The candidate is
+// refused where its error exceeds kErrorFactor times the plain program's plus kErrorFactor
+// roundings of the coarsest dtype among the program's inputs and outputs, or where it is infinite
+// or NaN and the program is not.
 #pragma once
 
 #include <optional>
@@ -26,8 +27,10 @@ struct NumericsResult {
 
 NumericsResult compare_numerics(const SmallCase& small, Rounding rounding, uint64_t seed);
 
-// Looks for inputs on which the two differ in float64 by more than rounding explains: 2^-20 times the
-// change from float64 to float32 on either side, plus 10^-9 of the values.
-std::optional<Witness> find_witness(const SmallCase& small, Rounding rounding, uint64_t seed);
+// Looks for inputs on which the two differ in float64 by more than rounding explains: 2^-20 times
+// the change from float64 to float32 on either side, plus 10^-9 of the values.  `brief`: ordinary
+// inputs of one seed alone.
+std::optional<Witness> find_witness(const SmallCase& small, Rounding rounding, uint64_t seed,
+                                    bool brief = false);
 
 }  // namespace sundog::verify

@@ -1,8 +1,9 @@
 // Rounds of the field test.
 //
-// Each round draws primes and inputs of its own, so the bounds of rounds multiply (Schwartz 1980, Zippel
-// 1979, for what a round can miss; docs/verification.md).  Uniform residues matter: inputs with a pattern
-// make wrong programs agree, such as consecutive integers, under which every matrix is of rank two.
+// Each round draws primes and inputs of its own, so the bounds of rounds multiply (Schwartz 1980,
+// Zippel 1979, for what a round can miss; docs/verification.md).  Uniform residues matter: inputs
+// with a pattern make wrong programs agree, such as consecutive integers, under which every matrix
+// is of rank two.
 #include "verify/random_test.h"
 
 #include <chrono>
@@ -68,10 +69,9 @@ void compare(Ring& ring, const Program& program,
         return;
       }
       if (same == Sameness::kSame) continue;
-      const std::string element = "element " +
-                                  interpreting::element_name(expected[o].extents,
-                                                             static_cast<int64_t>(i)) +
-                                  " of output '" + program.outputs[o].tensor.name + "'";
+      const std::string element =
+          "element " + interpreting::element_name(expected[o].extents, static_cast<int64_t>(i)) +
+          " of output '" + program.outputs[o].tensor.name + "'";
       round->outcome = same == Sameness::kDifferent ? Outcome::kDiffer : Outcome::kGiveUp;
       if (same == Sameness::kDifferent) {
         round->reason = element + " differs";
@@ -159,8 +159,8 @@ FieldResult field_test(std::span<const SmallCase> cases, const FieldOptions& opt
       result.evidence.nested |= round.nested;
       result.evidence.image_only |= round.image_only;
       if (round.outcome != Outcome::kAgree) {
-        result.answer = round.outcome == Outcome::kDiffer ? Sameness::kDifferent
-                                                          : Sameness::kUndecided;
+        result.answer =
+            round.outcome == Outcome::kDiffer ? Sameness::kDifferent : Sameness::kUndecided;
         result.reason = "at " + cases[c].sizes + ": " + round.reason;
         result.fault = round.fault;
         result.evidence.error_bound_log2 = 0;

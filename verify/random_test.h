@@ -4,9 +4,9 @@
 //   FieldResult r = field_test(*cases, options);
 //   r.answer == Sameness::kSame      // and r.evidence.error_bound_log2 <= options.error_log2
 //
-// A candidate that differs is told so in the first round but for a chance that the evidence bounds; the
-// test never says kDifferent for two programs that are equal and defined, except through laws that it
-// does not know (docs/verification.md), so kDifferent asks for a witness.
+// A candidate that differs is told so in the first round but for a chance that the evidence bounds;
+// the test never says kDifferent for two programs that are equal and defined, except through laws
+// that it does not know (docs/verification.md), so kDifferent asks for a witness.
 #pragma once
 
 #include <optional>
@@ -24,9 +24,9 @@ struct FieldOptions {
   double error_log2 = -60;
   uint64_t seed = 1;
   Rounding rounding = Rounding::kWide;
-  bool ranges = true;     // also compare range classes
+  bool ranges = true;  // also compare range classes
   double time_limit_s = 10;
-  int max_rounds = 12;    // for each size set
+  int max_rounds = 12;  // for each size set
 };
 
 struct FieldResult {

@@ -1,6 +1,7 @@
-// Bounds by construction, found while the field test runs: the ring identifies values whatever way they
-// were computed, so "is x among the arguments of M" needs no pattern of the text.  Intervals would not do:
-// the inputs are unbounded, and what makes softmax safe is a relation between two values.
+// Bounds by construction, found while the field test runs: the ring identifies values whatever way
+// they were computed, so "is x among the arguments of M" needs no pattern of the text.  Intervals
+// would not do: the inputs are unbounded, and what makes softmax safe is a relation between two
+// values.
 #include "verify/ranges.h"
 
 #include <algorithm>
@@ -30,8 +31,8 @@ Value RangeRing::add(const Value& a, const Value& b) {
 Value RangeRing::mul(const Value& a, const Value& b) {
   for (const Value* c : {&a, &b}) {
     if (!is_positive_constant(*c) || c->numerator == c->denominator) continue;
-    const bool known = std::any_of(scales_.begin(), scales_.end(),
-                                   [&](const Value& s) { return s.c == c->c; });
+    const bool known =
+        std::any_of(scales_.begin(), scales_.end(), [&](const Value& s) { return s.c == c->c; });
     if (!known && scales_.size() < 8) scales_.push_back(*c);
   }
   Value v = GroupRing::mul(a, b);
@@ -45,8 +46,8 @@ Value RangeRing::div(const Value& a, const Value& b) {
   v.nonnegative = is_nonnegative(a) && is_nonnegative(b);
   if (is_positive_constant(b)) {
     const Value scale = GroupRing::div(integer(1), b);
-    const bool known = std::any_of(scales_.begin(), scales_.end(),
-                                   [&](const Value& s) { return s.c == scale.c; });
+    const bool known =
+        std::any_of(scales_.begin(), scales_.end(), [&](const Value& s) { return s.c == scale.c; });
     if (!known && scale.numerator != scale.denominator && scales_.size() < 8) {
       scales_.push_back(scale);
     }
@@ -127,8 +128,8 @@ std::string worse_hazards(const Hazards& program, const Hazards& candidate) {
 std::string describe(const Hazards& hazards) {
   const std::string exponents =
       hazards.exponents.empty() ? "exponents at most 0" : "unbounded exponents";
-  const std::string roots = hazards.roots.empty() ? "roots of sums of squares"
-                                                  : "roots of values of either sign";
+  const std::string roots =
+      hazards.roots.empty() ? "roots of sums of squares" : "roots of values of either sign";
   return exponents + "; " + roots;
 }
 

@@ -1,13 +1,15 @@
 // Range classes: what a field cannot see of exponents and roots.
 //
-// Over the real numbers softmax with and without its maximum are equal, and so are the one-pass and the
-// two-pass variance; in floating point one of each fails.  A RangeRing is a GroupRing that also knows, by
-// construction,
-//   - of an exponent whether it is at most 0: x - M with M a maximum over a set that contains x, running
+// Over the real numbers softmax with and without its maximum are equal, and so are the one-pass and
+// the two-pass variance; in floating point one of each fails.  A RangeRing is a GroupRing that also
+// knows, by construction,
+//   - of an exponent whether it is at most 0: x - M with M a maximum over a set that contains x,
+//   running
 //     maxima and maxima of partial results included, times a positive constant;
-//   - of the argument of a root whether it is a sum of squares, and so cannot turn negative by rounding.
-// The exponents and roots for which it does not know are hazards, told by value.  A candidate may have
-// those that the program has, and no others.
+//   - of the argument of a root whether it is a sum of squares, and so cannot turn negative by
+//   rounding.
+// The exponents and roots for which it does not know are hazards, told by value.  A candidate may
+// have those that the program has, and no others.
 #pragma once
 
 #include <set>
@@ -41,7 +43,7 @@ class RangeRing : public GroupRing {
   bool at_most_zero(const Value& a);
 
   std::vector<Value> maxima_;
-  std::vector<Value> scales_;      // positive constants other than 1 that values were multiplied by
+  std::vector<Value> scales_;  // positive constants other than 1 that values were multiplied by
   std::set<uint32_t> known_maxima_;
   Hazards hazards_;
 };

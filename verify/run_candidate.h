@@ -38,8 +38,8 @@ Result<std::vector<TensorValues<typename A::Value>>> run_candidate(
   return ordered;
 }
 
-// Calls f(element, offset in memory) for each element of a tensor in logical row-major order; elements
-// of a broadcast tensor share offsets.
+// Calls f(element, offset in memory) for each element of a tensor in logical row-major order;
+// elements of a broadcast tensor share offsets.
 template <class F>
 void for_each_element(const TensorDecl& tensor, F&& f) {
   const std::vector<int64_t> strides = strides_of(tensor);

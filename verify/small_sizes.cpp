@@ -1,9 +1,9 @@
 // Choosing sizes for two programs at once.
 //
-// The axes of two programs are matched through the tensors that they share: where both index a dimension
-// by one axis, these are one class; where one of them splits the dimension, the other's axis takes
-// whatever extent the factors give.  Sizes come in sets that differ in every class, since a slip may
-// hide at one of them: at extent 2, x + x is x * 2 and a tile of 2 is half of 4.
+// The axes of two programs are matched through the tensors that they share: where both index a
+// dimension by one axis, these are one class; where one of them splits the dimension, the other's
+// axis takes whatever extent the factors give.  Sizes come in sets that differ in every class,
+// since a slip may hide at one of them: at extent 2, x + x is x * 2 and a tile of 2 is half of 4.
 #include "verify/small_sizes.h"
 
 #include <algorithm>
@@ -16,6 +16,8 @@ namespace sundog::verify {
 namespace {
 
 constexpr int kSizeSets = 2;
+// What an exact test may cost: index values of the largest term of a program.
+constexpr double kExactWork = 4096;
 
 struct TensorPair {
   const TensorDecl* first;
@@ -86,15 +88,16 @@ class JointClasses {
   std::vector<uint8_t> pinned_;
 };
 
-// Extents of both programs: distinct primes from `least` on for the classes, never more than there are.
+// Extents of both programs: distinct primes from `least` on for the classes, never more than there
+// are.
 void assign(const Program& a, const Program& b, int64_t least, std::vector<int64_t>* first,
             std::vector<int64_t>* second) {
   JointClasses classes(a, b);
   std::map<size_t, int64_t> bound;
   for (AxisId i = 0; i < a.axes.size(); ++i) {
     const size_t root = classes.of_first(i);
-    const int64_t extent = a.axes[i].extent;
-    bound.emplace(root, extent).first->second = std::min(bound[root], extent);
+    const auto [at, is_new] = bound.emplace(root, a.axes[i].extent);
+    if (!is_new) at->second = std::min(at->second, a.axes[i].extent);
   }
   for (AxisId i = 0; i < b.axes.size(); ++i) {
     const size_t root = classes.of_second(i);
@@ -162,6 +165,8 @@ bool respects_classes(const Program& p, const std::vector<int64_t>& extents) {
   return true;
 }
 
+bool is_small(const Program& program) { return work(program) <= kExactWork; }
+
 std::string tensor_mismatch(const TensorDecl& a, const TensorDecl& b, const char* kind) {
   const std::string name = std::string(kind) + " '" + a.name + "'";
   if (a.dtype != b.dtype) {
@@ -203,6 +208,22 @@ Result<MuGraph> enlarged(const MuGraph& graph, const Program& program,
 }
 
 }  // namespace
+
+double work(const Program& program) {
+  double most = 0;
+  const auto size = [&](AxisSet axes) {
+    double n = 1;
+    for (const AxisId axis : axes) n *= static_cast<double>(program.axes[axis].extent);
+    return n;
+  };
+  for (TermId id = 0; id < program.terms.size(); ++id) {
+    most = std::max(most, size(program.terms.axes(id)));
+    if (const auto* reduce = std::get_if<ReduceTerm>(&program.terms[id])) {
+      most = std::max(most, size(program.terms.axes(reduce->operand) | reduce->axes));
+    }
+  }
+  return most;
+}
 
 std::string sizes_text(const Program& program) {
   std::string text;
@@ -250,6 +271,9 @@ Result<std::vector<SmallCase>> small_cases(const Program& program, const Program
     if (!cases.empty() && cases.back().sizes == sizes) continue;
     cases.push_back({std::move(a), std::move(b), std::move(sizes)});
   }
+  if (cases.empty() && is_small(program) && is_small(candidate)) {
+    cases.push_back({program, candidate, sizes_text(program)});
+  }
   if (cases.empty()) {
     return unsupported("no small sizes suit both programs",
                        "their shared tensors are split along different axes");
@@ -258,19 +282,36 @@ Result<std::vector<SmallCase>> small_cases(const Program& program, const Program
 }
 
 Result<std::vector<SmallCase>> small_cases(const Program& program, const MuGraph& candidate) {
-  Result<Shrunk> shrunk = shrink(candidate, program, ShrinkPolicy::kFewElements);
-  if (!shrunk.ok()) return shrunk.error();
   std::vector<SmallCase> cases;
-  std::vector<int64_t> larger;
-  Result<MuGraph> graph = enlarged(shrunk->graph, shrunk->program, &larger);
-  std::string sizes = sizes_text(shrunk->program);
-  cases.push_back({shrunk->program, shrunk->graph, std::move(sizes)});
-  if (!graph.ok()) return cases;
-  Program other = with_extents(shrunk->program, larger);
-  if (!check(*graph, other).ok()) return cases;
-  sizes = sizes_text(other);
-  cases.push_back({std::move(other), *std::move(graph), std::move(sizes)});
+  const auto add = [&](Program p, MuGraph g) {
+    std::string sizes = sizes_text(p);
+    cases.push_back({std::move(p), std::move(g), std::move(sizes)});
+  };
+  Result<Shrunk> shrunk = shrink(candidate, program, ShrinkPolicy::kFewElements);
+  if (shrunk.ok()) {
+    std::vector<int64_t> larger;
+    Result<MuGraph> graph = enlarged(shrunk->graph, shrunk->program, &larger);
+    add(shrunk->program, shrunk->graph);
+    if (graph.ok()) {
+      Program other = with_extents(shrunk->program, larger);
+      if (check(*graph, other).ok()) add(std::move(other), *std::move(graph));
+    }
+  }
+  // A literal in a condition means what it says at the sizes that it was written for alone.
+  if (is_small(program) && (cases.empty() || sizes_text(program) != cases[0].sizes)) {
+    add(program, candidate);
+  }
+  if (cases.empty()) return shrunk.error();
   return cases;
+}
+
+std::optional<SmallCase> tile_case(const Program& program, const MuGraph& candidate,
+                                   double most_work) {
+  if (work(program) <= most_work) return SmallCase{program, candidate, sizes_text(program)};
+  Result<Shrunk> shrunk = shrink(candidate, program, ShrinkPolicy::kKeepTiles);
+  if (!shrunk.ok() || work(shrunk->program) > most_work) return std::nullopt;
+  std::string sizes = sizes_text(shrunk->program);
+  return SmallCase{std::move(shrunk->program), std::move(shrunk->graph), std::move(sizes)};
 }
 
 }  // namespace sundog::verify

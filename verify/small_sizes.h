@@ -1,6 +1,7 @@
 // The small sizes at which a program and a candidate are compared exactly.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -23,6 +24,14 @@ struct SmallCase {
 // originals are; an axis that a literal pins keeps its extent.  At least one case, or an error.
 Result<std::vector<SmallCase>> small_cases(const Program& program, const Program& candidate);
 Result<std::vector<SmallCase>> small_cases(const Program& program, const MuGraph& candidate);
+
+// The two with the tiles of the µGraph at their own sizes, and grids and loops cut short if the
+// program is larger than `most_work`: for runs in floating point.  Nothing if even that is larger.
+std::optional<SmallCase> tile_case(const Program& program, const MuGraph& candidate,
+                                   double most_work);
+
+// Index values of the largest term of a program: a measure of what interpreting it costs.
+double work(const Program& program);
 
 // "n=3 h=8": every axis of a program.
 std::string sizes_text(const Program& program);

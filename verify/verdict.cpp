@@ -1,5 +1,6 @@
-// From evidence to an answer.  `different` is never said on the word of the field test alone: it does not
-// know every law of real functions (max(2a, 2b) = 2 max(a, b), say), and a user can check a witness.
+// From evidence to an answer.  `different` is never said on the word of the field test alone: it
+// does not know every law of real functions (max(2a, 2b) = 2 max(a, b), say), and a user can check
+// a witness.
 #include "verify/verdict.h"
 
 #include <chrono>
@@ -47,8 +48,17 @@ void search_witness(std::span<const SmallCase> cases, const FieldResult& field,
   }
 }
 
-void accept(const std::vector<SmallCase>& cases, const FieldResult& field,
-            const VerifyOptions& options, Verdict* v) {
+// Work of one run in floating point; some 10^7 index values take a second.
+constexpr double kFloatWork = 1 << 20;
+
+void accept(const std::vector<SmallCase>& cases, const std::optional<SmallCase>& tiles,
+            const FieldResult& field, const VerifyOptions& options, Verdict* v) {
+  if (tiles) {
+    if (auto witness = find_witness(*tiles, options.rounding, options.seed, true)) {
+      set_different(v, *std::move(witness));
+      return;
+    }
+  }
   if (options.numerics) {
     NumericsResult numerics = compare_numerics(cases[0], options.rounding, options.seed);
     v->numerics = std::move(numerics.evidence);
@@ -70,7 +80,8 @@ void accept(const std::vector<SmallCase>& cases, const FieldResult& field,
   v->reason = text;
 }
 
-Verdict decide(const std::vector<SmallCase>& cases, const VerifyOptions& options) {
+Verdict decide(const std::vector<SmallCase>& cases, const std::optional<SmallCase>& tiles,
+               const VerifyOptions& options) {
   FieldOptions field_options;
   field_options.error_log2 = options.error_log2;
   field_options.seed = options.seed;
@@ -87,7 +98,7 @@ Verdict decide(const std::vector<SmallCase>& cases, const VerifyOptions& options
   v.field = field.evidence;
   v.ranges = field.ranges;
   if (field.answer == Sameness::kSame) {
-    accept(cases, field, options, &v);
+    accept(cases, tiles, field, options, &v);
   } else {
     search_witness(cases, field, options, &v);
   }
@@ -102,7 +113,9 @@ Verdict verify_any(const Program& program, const C& candidate, const VerifyOptio
     v.reason = cases.error().message;
     return v;
   }
-  return decide(*cases, options);
+  std::optional<SmallCase> tiles;
+  if constexpr (std::is_same_v<C, MuGraph>) tiles = tile_case(program, candidate, kFloatWork);
+  return decide(*cases, tiles, options);
 }
 
 }  // namespace

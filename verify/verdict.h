@@ -4,9 +4,11 @@
 //   if (v.answer == Verdict::kEquivalent) use(candidate);
 //   else report(v.reason);
 //
-// equivalent  the field test passed with an error bound below the asked one, and neither numerics nor
+// equivalent  the field test passed with an error bound below the asked one, and neither numerics
+// nor
 //             ranges object
-// different   a witness in floating point was found: an output element in which the two differ beyond
+// different   a witness in floating point was found: an output element in which the two differ
+// beyond
 //             what rounding explains, or a fault (an element never written, a read out of range)
 // unknown     neither; `reason` says why, and a search must not use such a candidate
 //
@@ -26,7 +28,7 @@
 namespace sundog::verify {
 
 struct VerifyOptions {
-  double error_log2 = -60;   // the field test runs rounds until its bound is below 2^error_log2
+  double error_log2 = -60;  // the field test runs rounds until its bound is below 2^error_log2
   uint64_t seed = 1;
   double time_limit_s = 10;  // then `unknown`
   bool numerics = true;      // also compare rounding errors, and ranges
@@ -40,14 +42,14 @@ struct FieldEvidence {
   double error_bound_log2 = 0;          // log2 of the bound over all rounds; 0: none
   std::vector<std::string> sizes;       // the sizes that were tested: "n=3 h=8 d=5", one a size set
   bool nested = false;                  // an exponential of an exponential occurs
-  bool image_only = false;              // agreement beyond a limit on terms: not covered by the bound
+  bool image_only = false;  // agreement beyond a limit on terms: not covered by the bound
 };
 
 // One input of the float comparison, and how far each side is from the exact result.
 struct NumericsCase {
-  std::string name;             // "ordinary", "large mean", ...
-  double candidate_error = 0;   // max |x - exact| over max |exact| of the output
-  double program_error = 0;     // the same for the plain program in the device's precision
+  std::string name;            // "ordinary", "large mean", ...
+  double candidate_error = 0;  // max |x - exact| over max |exact| of the output
+  double program_error = 0;    // the same for the plain program in the device's precision
   bool ok = true;
 };
 struct NumericsEvidence {
@@ -63,14 +65,14 @@ struct RangeEvidence {
 // A replayable difference: the two sides on these inputs at these sizes (float_inputs of
 // verify/float_inputs.h).
 struct Witness {
-  std::string output;              // name of the output; empty for a fault
-  std::vector<int64_t> element;    // index
+  std::string output;            // name of the output; empty for a fault
+  std::vector<int64_t> element;  // index
   double expected = 0, actual = 0;
   uint64_t seed = 0;
-  std::string sizes;               // "n=3 h=8"
-  std::string inputs;              // "ordinary", "large mean", ...
-  std::string precision;           // "f64", or "f32": with the roundings of the device
-  std::string fault;               // what the candidate does wrong where it has no value
+  std::string sizes;      // "n=3 h=8"
+  std::string inputs;     // "ordinary", "large mean", ...
+  std::string precision;  // "f64", or "f32": with the roundings of the device
+  std::string fault;      // what the candidate does wrong where it has no value
 };
 
 struct Verdict {
@@ -87,8 +89,8 @@ struct Verdict {
 std::string_view name(Verdict::Answer answer);  // "equivalent", "different", "unknown"
 std::string to_string(const Witness& witness);  // one line
 
-// The candidate's inputs and outputs are matched by name; a missing or extra one, or other extents, is
-// an answer of `different` with that as the fault.
+// The candidate's inputs and outputs are matched by name; a missing or extra one, or other extents,
+// is an answer of `different` with that as the fault.
 Verdict verify(const Program& program, const MuGraph& candidate, const VerifyOptions& options = {});
 Verdict verify(const Program& program, const Program& candidate, const VerifyOptions& options = {});
 

@@ -75,7 +75,8 @@ TEST_P(Pairs, HaveTheirVerdict) {
 
 std::string test_name(const testing::TestParamInfo<std::string>& pair) {
   std::string text = pair.param;
-  std::replace_if(text.begin(), text.end(), [](char c) { return !std::isalnum(c); }, '_');
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return !std::isalnum(c); }, '_');
   return text;
 }
 
