@@ -8,6 +8,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <string_view>
@@ -204,6 +205,17 @@ Status build_parts(const EmulatorToolchain& tools, const fs::path& folder, doubl
   return {};
 }
 
+// Removes what other versions of the emulator left and nobody has used for a day.
+void remove_old_parts(const fs::path& folder, const fs::path& kept) {
+  const auto limit = fs::file_time_type::clock::now() - std::chrono::hours(24);
+  std::error_code failed;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, failed)) {
+    std::error_code ignored;
+    if (entry.path() == kept || entry.last_write_time(ignored) > limit || ignored) continue;
+    fs::remove_all(entry.path(), ignored);
+  }
+}
+
 Result<std::string> compiler_version(const std::string& compiler) {
   Result<ProcessResult> result = run_process({compiler, "--version"}, {.seconds = 20});
   if (!result.ok()) return result.error();
@@ -269,7 +281,10 @@ Result<EmulatorToolchain> find_emulator_toolchain(double time_limit_s) {
   const fs::path folder = cache_folder() / "emulator";
   tools.parts = folder / hash.hex();
   std::error_code failed;
-  if (fs::exists(tools.parts / "runtime.o", failed)) return tools;
+  if (fs::exists(tools.parts / "runtime.o", failed)) {
+    fs::last_write_time(tools.parts, fs::file_time_type::clock::now(), failed);  // in use
+    return tools;
+  }
 
   static std::atomic<int> counter{0};  // names only: two builds at once must not share a folder
   const fs::path fresh = folder / (hash.hex() + "." + std::to_string(getpid()) + "." +
@@ -286,6 +301,7 @@ Result<EmulatorToolchain> find_emulator_toolchain(double time_limit_s) {
   if (!fs::exists(tools.parts / "runtime.o", ignored)) {
     return io_error("cannot make the folder " + tools.parts.string());
   }
+  remove_old_parts(folder, tools.parts);
   return tools;
 }
 

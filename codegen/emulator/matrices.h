@@ -5,6 +5,9 @@
 #define SUNDOG_EMULATOR_MATRICES_H
 
 #include "operations.h"
+#ifdef __F16C__
+#include <immintrin.h>
+#endif
 
 namespace sd::emulator {
 

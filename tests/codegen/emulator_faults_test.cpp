@@ -1,3 +1,5 @@
+// NOLINT(sundog-mirror): the second half of emulator_test, on kernels of its own.
+//
 // The emulator on kernels that are wrong in one way each, on input that is, and on its limits.
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -6,7 +8,6 @@
 #include <filesystem>
 
 #include "codegen/emulator.h"
-#include "codegen/emulator_source.h"
 #include "tests/codegen/emulator_helpers.h"
 
 namespace sundog::codegen {
@@ -263,39 +264,6 @@ TEST(EmulatorCompile, AMissingCompilerIsNamed) {
   ASSERT_FALSE(module.ok());
   EXPECT_EQ(module.error().code, ErrorCode::kToolMissing);
   EXPECT_NE(module.error().message.find("/nowhere/c++"), std::string::npos);
-}
-
-// --- reading sources ---
-
-TEST(EmulatorSource, FindsKernels) {
-  const std::vector<std::string> expected{"one", "two", "three"};
-  EXPECT_EQ(find_kernels(
-                "// __global__ void no(int*)\n"
-                "extern \"C\" __global__ void __launch_bounds__(128, 2) one(int* x);\n"
-                "extern \"C\" __global__ void\n    __launch_bounds__(4 * (1 + 1)) one(int* x) {}\n"
-                "/* __global__ void no() */ const char* s = \"__global__ void no()\";\n"
-                "static __global__ void two(const __half* __restrict__ x) {}\n"
-                "template <int n> __global__ void no(int* x) {}\n"
-                "__global__ __cluster_dims__(2, 1, 1) void three() {}\n"),
-            expected);
-}
-
-TEST(EmulatorSource, TellsForeignPrimitives) {
-  const std::string ours =
-      "#ifndef SUNDOG_PRIMITIVES_CUH\na\nb\nc\n#endif  // SUNDOG_PRIMITIVES_CUH\n";
-  EXPECT_EQ(compare_primitives("x\n" + ours + "y\n", ours), PrimitivesText::kOurs);
-  EXPECT_EQ(compare_primitives("int x;\n", ours), PrimitivesText::kIncluded);
-  const std::string selected =
-      "#ifndef SUNDOG_PRIMITIVES_CUH\na\n\nc\n#endif  // SUNDOG_PRIMITIVES_CUH\n";
-  EXPECT_EQ(compare_primitives(selected, ours), PrimitivesText::kOurs);
-  const std::string edited =
-      "#ifndef SUNDOG_PRIMITIVES_CUH\na\nB\nc\n#endif  // SUNDOG_PRIMITIVES_CUH\n";
-  EXPECT_EQ(compare_primitives(edited, ours), PrimitivesText::kForeign);
-}
-
-TEST(EmulatorSource, LinkageChangesNoLine) {
-  EXPECT_EQ(without_c_linkage("a\nextern \"C\" b\n  extern \"C\" c"),
-            "a\nextern \"C++\" b\n  extern \"C++\" c");
 }
 
 // Pasted primitives that somebody edited are what runs.
