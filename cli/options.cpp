@@ -49,6 +49,8 @@ constexpr OptionSpec kOptions[] = {
      "run the emulator at full size, however long it takes"},
     {"gpu", 0, OptionKind::kInteger, "N", "0", 0, 64, kOptimize | kRun, true,
      "number of the GPU to use"},
+    {"no-time", 0, OptionKind::kFlag, "", "", 0, 0, kRun, false,
+     "check on the GPU without timing: for runs under a sanitizer"},
     {"no-gpu", 0, OptionKind::kFlag, "", "", 0, 0, kOptimize, true, "do not time on a GPU"},
     {"no-check", 0, OptionKind::kFlag, "", "", 0, 0, kOptimize, true,
      "do not run the emitted kernel in the emulator"},

@@ -140,7 +140,7 @@ Result<Outcome> on_gpu(const Runnable& runnable, const Invocation& invocation,
   outcome.best.emplace().module = std::move(*module);
   // The unfused program beside it: what the fusion is worth, measured in the same minute.  Where it
   // does not compile there is simply no comparison.
-  if (runnable.unfused) {
+  if (runnable.unfused && !invocation.flag("no-time")) {
     const Result<codegen::Generated> plain =
         emitted(*runnable.unfused, runnable.program, runnable.device);
     if (plain.ok()) {
@@ -165,7 +165,12 @@ Result<Outcome> on_gpu(const Runnable& runnable, const Invocation& invocation,
   if (flush.ok()) options.flush_cubin = flush->cubin;
   const codegen::ProcessLimits limits{.seconds = invocation.seconds("gpu-time"),
                                       .stop = &interrupted()};
-  auto reports = codegen::measure_in_child(runnable.program, jobs, *first, *fresh, options, limits);
+  // Under a sanitizer the kernels must run in the process that it watches.
+  options.time = !invocation.flag("no-time");
+  auto reports =
+      options.time
+          ? codegen::measure_in_child(runnable.program, jobs, *first, *fresh, options, limits)
+          : codegen::measure_here(runnable.program, jobs, *first, *fresh, options);
   if (!reports.ok()) return reports.error();
   outcome.best->report = std::move((*reports)[0]);
   if (outcome.unfused) outcome.unfused->report = std::move((*reports)[1]);
@@ -260,7 +265,7 @@ std::string text_of(const Runnable& runnable, const Outcome& outcome) {
   if (outcome.passed) {
     std::snprintf(line, sizeof line, "  right: %lld elements, largest error %.2e of the row%s\n",
                   static_cast<long long>(outcome.compared), outcome.max_rel_error,
-                  outcome.on == "gpu" ? ", before and after timing" : "");
+                  outcome.best && outcome.best->report.timed ? ", before and after timing" : "");
     text += line;
   } else {
     text += "  WRONG: " + outcome.failure + "\n";

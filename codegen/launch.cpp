@@ -437,6 +437,14 @@ std::vector<GpuReport> measure(Gpu& gpu, const Program& program, std::span<const
   return reports;
 }
 
+Result<std::vector<GpuReport>> measure_here(const Program& program, std::span<const GpuJob> jobs,
+                                            const CheckData& first, const CheckData& fresh,
+                                            const MeasureOptions& options) {
+  Result<Gpu> gpu = Gpu::open(options.ordinal);
+  if (!gpu.ok()) return gpu.error();
+  return measure(*gpu, program, jobs, first, fresh, options);
+}
+
 Result<std::vector<GpuReport>> measure_in_child(const Program& program,
                                                 std::span<const GpuJob> jobs,
                                                 const CheckData& first, const CheckData& fresh,

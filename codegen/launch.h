@@ -78,6 +78,12 @@ Result<std::vector<GpuReport>> measure_in_child(const Program& program,
                                                 const MeasureOptions& options,
                                                 const ProcessLimits& limits);
 
+// The same in this process, which must not fork from then on: for tools that follow no child, such
+// as compute-sanitizer.
+Result<std::vector<GpuReport>> measure_here(const Program& program, std::span<const GpuJob> jobs,
+                                            const CheckData& first, const CheckData& fresh,
+                                            const MeasureOptions& options);
+
 // CUDA text of the kernel that reads memory to empty the L2: kernel "sundog_flush".
 std::string flush_source();
 

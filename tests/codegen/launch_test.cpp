@@ -199,6 +199,7 @@ TEST_F(Launch, WithoutADriverSaysWhatIsMissing) {
   const auto reports = measure_in_child(program_, {&job_, 1}, data(1), data(2), options_, {});
   ASSERT_FALSE(reports.ok());
   EXPECT_EQ(reports.error().code, ErrorCode::kToolMissing);
+  EXPECT_FALSE(measure_here(program_, {&job_, 1}, data(1), data(2), options_).ok());
 }
 
 TEST(FlushKernel, Compiles) {
