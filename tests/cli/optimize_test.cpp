@@ -1,0 +1,182 @@
+// From a program file to a result on the disk and back, by the tool itself.
+#include <signal.h>
+
+#include <thread>
+
+#include "cli/commands.h"
+#include "tests/cli/json_reader.h"
+#include "tests/cli/tool_runner.h"
+
+namespace sundog::cli {
+namespace {
+
+std::vector<std::string> command(const Scratch& scratch, std::vector<std::string> more = {}) {
+  std::vector<std::string> arguments = {
+      "optimize",         scratch.write("row_norm.sd", kSmallProgram),
+      "--target",         "h200",
+      "--budget",         "2s",
+      "--no-gpu",         "--out",
+      scratch.path("out")};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+// One result for all tests that only look at it.
+class Optimized : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    scratch_ = new Scratch;
+    json_ = new codegen::ProcessResult(run_tool(command(*scratch_, {"--json"})));
+  }
+  static void TearDownTestSuite() {
+    delete scratch_;
+    delete json_;
+  }
+  static Scratch* scratch_;
+  static codegen::ProcessResult* json_;
+};
+Scratch* Optimized::scratch_ = nullptr;
+codegen::ProcessResult* Optimized::json_ = nullptr;
+
+TEST_F(Optimized, JsonHasEveryField) {
+  ASSERT_EQ(json_->code, 0) << json_->err;
+  EXPECT_EQ(json_->err, "") << "progress belongs on a terminal only";
+  const JsonValue json = parse_json(json_->out);
+  EXPECT_EQ(json["program"].text, "row_norm");
+  EXPECT_EQ(json["target"].text, "h200");
+  const JsonValue& best = json["best"];
+  EXPECT_GE(best["kernels"].number, 1);
+  EXPECT_EQ(best["fused"].kind, JsonValue::kBool);
+  EXPECT_GT(best["predicted_us"].number, 0);
+  EXPECT_GE(best["unfused_predicted_us"].number, best["predicted_us"].number);
+  EXPECT_EQ(best["measured_us"].kind, JsonValue::kNull);
+  EXPECT_GT(best["max_rel_error"].number, 0);
+  EXPECT_LT(best["max_rel_error"].number, 1e-2);
+  EXPECT_FALSE(best["structure"].text.empty());
+  const JsonValue& verdict = best["verdict"];
+  EXPECT_GE(verdict["field"]["rounds"].number, 1);
+  EXPECT_LE(verdict["field"]["error_bound"].number, 0x1p-60);
+  EXPECT_GT(verdict["field"]["error_bound"].number, 0);
+  EXPECT_EQ(verdict["proof"].kind, JsonValue::kString);
+  EXPECT_EQ(verdict["numerics"].text, "passed");
+  EXPECT_TRUE(contains(verdict["kernel_check"].text, "passed")) << verdict["kernel_check"].text;
+  const JsonValue& search = json["search"];
+  EXPECT_GT(search["states"].number, 0);
+  EXPECT_GT(search["seconds"].number, 0);
+  EXPECT_FALSE(search["stop_reason"].text.empty());
+  EXPECT_GT(search["bound_us"].number, 0);
+  EXPECT_GE(search["gap"].number, 0);
+  EXPECT_EQ(search["pruned"].kind, JsonValue::kObject);
+  EXPECT_EQ(search["kept_undecided"].kind, JsonValue::kNumber);
+  for (const char* file : {"cuda", "mugraph", "program", "result", "report"}) {
+    EXPECT_TRUE(std::filesystem::exists(json["files"][file].text)) << file;
+  }
+  EXPECT_TRUE(contains(json["timing"].text, "not timed"));
+}
+
+TEST_F(Optimized, TheFilesAreWhole) {
+  EXPECT_EQ(scratch_->count("out"), 5);
+  EXPECT_TRUE(contains(scratch_->read("out/best.cu"), "__global__"));
+  EXPECT_TRUE(contains(scratch_->read("out/best.mu"), "ugraph"));
+  EXPECT_TRUE(contains(scratch_->read("out/program.sd"), "program row_norm"));
+  const std::string page = scratch_->read("out/report.html");
+  EXPECT_TRUE(contains(page, "<svg") && contains(page, "</html>"));
+  EXPECT_FALSE(contains(page, "http://") && contains(page, "src="))
+      << "it needs nothing from outside";
+}
+
+TEST_F(Optimized, TheResultVerifiesRunsAndShows) {
+  const std::string folder = scratch_->path("out");
+  const std::string program = folder + "/program.sd", graph = folder + "/best.mu";
+  EXPECT_EQ(run_tool({"verify", program, graph}).code, 0);
+  EXPECT_EQ(run_tool({"verify", program, folder}).code, 0);
+  const auto run = run_tool({"run", folder, "--on", "emulator", "--json"});
+  EXPECT_EQ(run.code, 0) << run.err << run.out;
+  EXPECT_TRUE(parse_json(run.out)["passed"].truth);
+  EXPECT_EQ(run_tool({"run", graph, "--on", "emulator"}).code, 0);
+  EXPECT_TRUE(contains(run_tool({"show", folder}).out, "ugraph"));
+  EXPECT_TRUE(contains(run_tool({"show", "--dot", graph}).out, "digraph"));
+  EXPECT_TRUE(contains(run_tool({"emit", graph}).out, "__global__"));
+  const auto stored = run_tool({"show", "--proto", folder + "/result.pb"});
+  EXPECT_EQ(stored.out, scratch_->read("out/result.pb"));
+}
+
+TEST_F(Optimized, TheLineAtTheEndUsesTheResultWithoutSearching) {
+  const auto first = run_tool(command(*scratch_));
+  ASSERT_EQ(first.code, 0) << first.err;
+  const size_t at = first.out.rfind("next time: sundog ");
+  ASSERT_NE(at, std::string::npos) << first.out;
+  const std::string line = first.out.substr(at + 18);
+  const auto again = run_shell("\"$TOOL\" " + line.substr(0, line.size() - 1) + " --no-gpu --json");
+  ASSERT_EQ(again.code, 0) << again.err;
+  const JsonValue json = parse_json(again.out);
+  EXPECT_TRUE(contains(json["search"]["stop_reason"].text, "earlier result"));
+  EXPECT_EQ(json["best"]["structure"].text, parse_json(json_->out)["best"]["structure"].text);
+}
+
+TEST_F(Optimized, AWrongMugraphIsDifferent) {
+  // The same kernels for a program that lacks the epsilon by far.
+  std::string other = scratch_->read("out/program.sd");
+  const size_t at = other.find("1e-6");
+  ASSERT_NE(at, std::string::npos);
+  other.replace(at, 4, "1e-1");
+  const std::string file = scratch_->write("other.sd", other);
+  const auto result = run_tool({"verify", file, scratch_->path("out/best.mu"), "--json"});
+  EXPECT_EQ(result.code, 1) << result.out << result.err;
+  EXPECT_EQ(parse_json(result.out)["answer"].text, "different");
+}
+
+TEST(Optimize, AResultThatCannotBeWrittenLeavesTheOldOne) {
+  const Scratch scratch;
+  ASSERT_EQ(run_tool(command(scratch)).code, 0);
+  const std::string before = scratch.read("out/result.pb");
+  const auto limited = run_shell("ulimit -f 1; \"$TOOL\" optimize '" + scratch.path("row_norm.sd") +
+                                 "' --budget 1s --no-gpu --no-check --target h200 --out '" +
+                                 scratch.path("out") + "'");
+  EXPECT_EQ(limited.code, 2) << limited.err;
+  EXPECT_TRUE(contains(limited.err, "File too large")) << limited.err;
+  EXPECT_EQ(scratch.read("out/result.pb"), before);
+  EXPECT_EQ(scratch.count(), 2) << "no unfinished folder is left";
+}
+
+TEST(Optimize, AnInterruptEndsWithAWholeResult) {
+  const Scratch scratch;
+  const std::string script = "\"$TOOL\" optimize '" + scratch.write("row_norm.sd", kSmallProgram) +
+                             "' --budget 60s --no-gpu --target h200 --out '" + scratch.path("out") +
+                             "' --json & pid=$!; sleep 1; kill -INT $pid; wait $pid";
+  const auto result = run_shell(script);
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(scratch.count("out"), 5);
+  EXPECT_EQ(scratch.count(), 2);
+}
+
+TEST(Optimize, ASecondInterruptEndsAtOnceWithNothingWritten) {
+  const Scratch scratch;
+  const std::string script = "\"$TOOL\" optimize '" + scratch.write("row_norm.sd", kSmallProgram) +
+                             "' --budget 60s --no-gpu --target h200 --out '" + scratch.path("out") +
+                             "' & pid=$!; sleep 0.1; kill -INT $pid; kill -INT $pid; wait $pid";
+  const auto result = run_shell(script);
+  if (result.code == 0) {
+    EXPECT_EQ(scratch.count("out"), 5) << "it was quicker than the second signal";
+  } else {
+    EXPECT_EQ(result.code, 128 + SIGINT);
+    EXPECT_EQ(scratch.count(), 1);
+  }
+}
+
+TEST(Optimize, OneSeedAndOneBudgetInStatesGiveOneResult) {
+  const Scratch scratch;
+  std::string structures[2];
+  for (int i = 0; i < 2; ++i) {
+    const auto result =
+        run_tool({"optimize", scratch.write("row_norm.sd", kSmallProgram), "--target", "h200",
+                  "--states", "2000", "--threads", i == 0 ? "1" : "2", "--no-gpu", "--no-check",
+                  "--json", "--out", scratch.path("out")});
+    ASSERT_EQ(result.code, 0) << result.err;
+    structures[i] = parse_json(result.out)["best"]["structure"].text;
+  }
+  EXPECT_EQ(structures[0], structures[1]);
+}
+
+}  // namespace
+}  // namespace sundog::cli
