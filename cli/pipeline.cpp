@@ -157,6 +157,21 @@ void generate_all(std::vector<Row>& rows, const Program& program, const Device& 
   }
 }
 
+// Microseconds that memory takes to move each input and output once: no right kernel is faster.
+double memory_floor_us(const Program& program, const Device& device) {
+  if (device.hbm.empty()) return 0;
+  double moved = 0;
+  for (const TensorDecl& input : program.inputs) {
+    const std::vector<int64_t> strides = strides_of(input);
+    double elements = 1;
+    for (size_t d = 0; d < strides.size(); ++d) {
+      if (strides[d] != 0) elements *= static_cast<double>(input.extents[d]);
+    }
+    moved += elements * bytes(input.dtype);
+  }
+  return moved / (device.hbm.back().second * 1e3);
+}
+
 // Checks and times all usable rows on the GPU and sorts them: the pick of the tie band first, the
 // rest by time.
 Status time_on_gpu(PipelineResult& result, const Program& program, const Device& device,
@@ -205,6 +220,11 @@ Status time_on_gpu(PipelineResult& result, const Program& program, const Device&
       continue;
     }
     row.candidate.measured_us = entry.report.timing.cold_us;
+    if (entry.report.timing.cold_us < 0.85 * memory_floor_us(program, device)) {
+      result.notes.push_back("suspicious: " + row.candidate.structure + " took " +
+                             microseconds(entry.report.timing.cold_us) +
+                             ", less than its inputs take to be read");
+    }
     row.gpu = std::move(entry.report);
   }
   const std::optional<size_t> pick =

@@ -102,7 +102,7 @@ TEST_F(Launch, ColdReplaysReadOtherCopiesAndFollowAFlush) {
     twice(p[0], p[1]);
   };
   ASSERT_EQ(run().failure, "");
-  EXPECT_EQ(device_.launches["sundog_flush"], options_.replays);
+  EXPECT_EQ(device_.launches["sundog_flush"], 2 * 3 * options_.replays);
   // Somewhere in the log 64 calls in a row have 64 different inputs.
   size_t distinct = 0;
   for (size_t i = 0; i + 64 <= inputs.size(); ++i) {
