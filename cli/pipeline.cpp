@@ -157,7 +157,7 @@ void generate_all(std::vector<Row>& rows, const Program& program, const Device& 
   }
 }
 
-// Microseconds that memory takes to move each input and output once: no right kernel is faster.
+// Microseconds that memory takes to give each input once: no right kernel is faster.
 double memory_floor_us(const Program& program, const Device& device) {
   if (device.hbm.empty()) return 0;
   double moved = 0;

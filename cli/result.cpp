@@ -1,5 +1,6 @@
 #include "cli/result.h"
 
+#include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/text_format.h>
 
 #include "core/proto.h"
@@ -264,6 +265,7 @@ Error in_file(Error error, const std::string& file) {
 std::string serialize(const StoredResult& result) { return message_of(result).SerializeAsString(); }
 
 Result<StoredResult> parse_result(std::string_view bytes, const std::string& file) {
+  const google::protobuf::LogSilencer silence;  // the error below says all that a user can use
   proto::Result message;
   if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
       !message.has_program() || message.version().empty()) {
