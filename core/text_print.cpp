@@ -233,7 +233,8 @@ std::string TermPrinter::compare(const CompareTerm& t) {
   const std::string right = argument(t.right);
   // Sides that would be read as indices say that they are values.
   Diagnostics scratch("");
-  Cursor cursor(left + relation_text(t.relation) + right, scratch);
+  const std::string test = left + relation_text(t.relation) + right;
+  Cursor cursor(test, scratch);
   const Expr condition = parse_argument(cursor);
   if (is_index_condition(condition, names_.is_index_name)) left = "value(" + left + ")";
   return "select(" + left + relation_text(t.relation) + right + ", " + argument(t.then) + ", " +

@@ -51,6 +51,8 @@ class Cursor {
   Cursor(std::string_view text, Diagnostics& diagnostics)
       : diagnostics_(diagnostics), tokens_(lex(text, diagnostics)) {}
 
+  Cursor(std::string&&, Diagnostics&) = delete;  // tokens are views of the text
+
   Diagnostics& diagnostics() { return diagnostics_; }
   bool failed() const { return diagnostics_.failed(); }
 
