@@ -1,0 +1,27 @@
+// What a researcher may vary: which axioms hold, how far structure goes, the order of things.
+#pragma once
+
+#include <cstdint>
+
+namespace sundog::search {
+
+struct SearchSpace {
+  // Axioms (search/rewrite.h); each only proposes, so switching one off loses candidates, never truth.
+  bool flatten = true;      // x * sum[S](y) = sum[S](x * y), products of products
+  bool exchange = true;     // a sum inside a sum becomes one sum over both axes
+  bool distribute = true;   // sum(x * (a + b)) = sum(x * a) + sum(x * b), where a or b loses an axis
+  bool factor = true;       // x * a + x * b = x * (a + b)
+  bool split_exp = true;    // exp(a - M) = exp(a - c) * exp(c - M), c a partial maximum of a
+  bool online = true;       // the rescaled accumulator
+
+  int most_kernels = 3;
+  int most_split_axes = 1;      // reduced axes that are cut into parts at once
+  int64_t shortest_loop = 128;  // longer reduced axes may loop
+  int kept_per_kind = 3;        // structures of one kind that are kept
+  bool prune_by_bound = true;
+  bool prune_duplicates = true;
+  bool prune_dominated = true;
+  bool keep_casts = false;      // rounding eager
+};
+
+}  // namespace sundog::search
