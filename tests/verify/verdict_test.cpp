@@ -7,46 +7,20 @@
 #include <algorithm>
 #include <cctype>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
-#include "core/text.h"
+#include "tests/verify/pairs.h"
 
 namespace sundog::verify {
 namespace {
 
-namespace fs = std::filesystem;
-
-std::string read_file(const fs::path& path) {
-  std::ifstream in(path);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-std::vector<std::string> pair_files() {
-  std::vector<std::string> files;
-  for (const auto& entry : fs::directory_iterator(fs::path(SUNDOG_SOURCE_DIR) / "tests/programs")) {
-    const std::string file = entry.path().filename().string();
-    if (file.find(".equal.") != std::string::npos || file.find(".differ.") != std::string::npos) {
-      files.push_back(file);
-    }
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
 class Pairs : public testing::TestWithParam<std::string> {};
 
 TEST_P(Pairs, HaveTheirVerdict) {
-  const fs::path path = fs::path(SUNDOG_SOURCE_DIR) / "tests/programs" / GetParam();
+  const std::filesystem::path path = pairs_folder() / GetParam();
   const std::string text = read_file(path);
-  const auto reference = program_reference(text);
-  ASSERT_TRUE(reference.has_value()) << "no '# program:' line";
-  const fs::path program_path = path.parent_path() / reference->path;
-  const auto program =
-      parse_program(read_file(program_path), program_path.string(), reference->defines);
+  const auto program = program_of(text);
   ASSERT_TRUE(program.ok()) << to_string(program.error());
   const auto start = std::chrono::steady_clock::now();
   Verdict verdict;
@@ -55,7 +29,7 @@ TEST_P(Pairs, HaveTheirVerdict) {
     ASSERT_TRUE(graph.ok()) << to_string(graph.error());
     verdict = verify(*program, *graph);
   } else {
-    const auto other = parse_program(text, path.string(), reference->defines);
+    const auto other = parse_program(text, path.string(), program_reference(text)->defines);
     ASSERT_TRUE(other.ok()) << to_string(other.error());
     verdict = verify(*program, *other);
   }
@@ -80,7 +54,93 @@ std::string test_name(const testing::TestParamInfo<std::string>& pair) {
   return text;
 }
 
-INSTANTIATE_TEST_SUITE_P(Programs, Pairs, testing::ValuesIn(pair_files()), test_name);
+INSTANTIATE_TEST_SUITE_P(Programs, Pairs, testing::ValuesIn(pair_files({".equal.", ".differ."})),
+                         test_name);
+
+// A wrong program that consecutive integers as inputs cannot tell from the right one, at full size.
+TEST(Verdict, WrongQkNormIsDifferentWithAWitness) {
+  const std::string text = read_file(pairs_folder() / "qk_norm_wrong.differ.sd");
+  const auto program = program_of(text);
+  ASSERT_TRUE(program.ok());
+  const auto wrong = parse_program(text, "wrong.sd", program_reference(text)->defines);
+  ASSERT_TRUE(wrong.ok());
+  const auto start = std::chrono::steady_clock::now();
+  const Verdict verdict = verify(*program, *wrong);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  EXPECT_EQ(verdict.answer, Verdict::kDifferent);
+  ASSERT_TRUE(verdict.witness.has_value());
+  EXPECT_GT(std::fabs(verdict.witness->expected - verdict.witness->actual), 1e-3);
+  EXPECT_NE(to_string(*verdict.witness).find("instead of"), std::string::npos);
+  EXPECT_LT(seconds.count(), 1);
+}
+
+Program parsed(const std::string& text) {
+  auto program = parse_program(text, "test.sd");
+  EXPECT_TRUE(program.ok()) << to_string(program.error());
+  return *program;
+}
+
+constexpr const char* kTwoPass = R"(
+  program variance(n = 6, h = 40) {
+    input x: f32[n, h]
+    m[n] = mean[h](x)
+    v[n] = mean[h]((x - m) * (x - m))
+    y[n, h] = (x - m) * rsqrt(v + 1e-5)
+    output y: f32[n, h]
+  })";
+constexpr const char* kOnePass = R"(
+  program variance(n = 6, h = 40) {
+    input x: f32[n, h]
+    m[n] = mean[h](x)
+    v[n] = mean[h](x * x) - m * m
+    y[n, h] = (x - m) * rsqrt(v + 1e-5)
+    output y: f32[n, h]
+  })";
+
+TEST(Verdict, OnePassVarianceIsRefusedForATwoPassProgram) {
+  const Verdict verdict = verify(parsed(kTwoPass), parsed(kOnePass));
+  EXPECT_NE(verdict.answer, Verdict::kEquivalent);
+  EXPECT_NE(verdict.reason.find("equal over the real numbers"), std::string::npos)
+      << verdict.reason;
+  EXPECT_EQ(verify(parsed(kOnePass), parsed(kTwoPass)).answer, Verdict::kEquivalent);
+  VerifyOptions field_alone;
+  field_alone.numerics = false;
+  EXPECT_EQ(verify(parsed(kTwoPass), parsed(kOnePass), field_alone).answer, Verdict::kEquivalent);
+}
+
+TEST(Verdict, OtherInterfacesAreDifferent) {
+  const Program p = parsed("program p(n = 4) { input x: f32[n]\n output y: f32[n] = x + x }");
+  const Program q = parsed("program p(n = 4) { input x: f32[n]\n output z: f32[n] = 2 * x }");
+  const Program r = parsed("program p(n = 4) { input x: f16[n]\n output y: f32[n] = 2 * x }");
+  const Program s = parsed("program p(n = 5) { input x: f32[n]\n output y: f32[n] = 2 * x }");
+  const Program t = parsed("program p(n = 4) { input x: f32[n]\n output y: f32[n] = 2 * x }");
+  EXPECT_EQ(verify(p, q).answer, Verdict::kDifferent);
+  EXPECT_EQ(verify(p, r).answer, Verdict::kDifferent);
+  EXPECT_EQ(verify(p, s).answer, Verdict::kDifferent);
+  EXPECT_EQ(verify(p, t).answer, Verdict::kEquivalent);
+}
+
+// What the field does not know is unknown, never different: the two are equal.
+TEST(Verdict, UnknownLawsGiveNoWitness) {
+  const Program p =
+      parsed("program p(n = 4) { input x: f32[n]\n output y: f32[n] = max(2 * x, 4) }");
+  const Program q =
+      parsed("program p(n = 4) { input x: f32[n]\n output y: f32[n] = 2 * max(x, 2) }");
+  const Verdict verdict = verify(p, q);
+  EXPECT_EQ(verdict.answer, Verdict::kUnknown);
+  EXPECT_FALSE(verdict.witness.has_value());
+}
+
+TEST(Verdict, IsTheSameForTheSameSeed) {
+  const Program p = parsed(kTwoPass);
+  VerifyOptions options;
+  options.seed = 5;
+  const Verdict a = verify(p, p, options), b = verify(p, p, options);
+  EXPECT_EQ(a.field.primes, b.field.primes);
+  EXPECT_EQ(a.field.error_bound_log2, b.field.error_bound_log2);
+  options.seed = 6;
+  EXPECT_NE(a.field.primes, verify(p, p, options).field.primes);
+}
 
 }  // namespace
 }  // namespace sundog::verify

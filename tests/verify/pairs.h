@@ -1,0 +1,48 @@
+// The pairs of tests/programs, read for the tests of verify.
+#pragma once
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "core/text.h"
+
+namespace sundog::verify {
+
+inline std::filesystem::path pairs_folder() {
+  return std::filesystem::path(SUNDOG_SOURCE_DIR) / "tests/programs";
+}
+
+inline std::string read_file(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// Files whose name contains one of `parts`, in order.
+inline std::vector<std::string> pair_files(const std::vector<std::string>& parts) {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(pairs_folder())) {
+    const std::string file = entry.path().filename().string();
+    const auto contains = [&](const std::string& part) {
+      return file.find(part) != std::string::npos;
+    };
+    if (std::any_of(parts.begin(), parts.end(), contains)) files.push_back(file);
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+// The program that the first line of a pair's text names.
+inline Result<Program> program_of(const std::string& text) {
+  const auto reference = program_reference(text);
+  if (!reference) return bad_input("no '# program:' line");
+  const std::filesystem::path path = pairs_folder() / reference->path;
+  return parse_program(read_file(path), path.string(), reference->defines);
+}
+
+}  // namespace sundog::verify
