@@ -506,6 +506,23 @@ struct alignas(sizeof(T) * kCount) Vec {
   SD_INLINE const T& operator[](int i) const { return at[i]; }
 };
 
+// Two values rounded to T side by side, and the word that two values of 16 bits make: operands of mma.
+template <class T>
+SD_INLINE Vec<T, 2> pack_vec(float low, float high) {
+  const uint32_t packed = pack<T>(low, high);
+  Vec<T, 2> result;
+  memcpy(&result, &packed, sizeof(packed));
+  return result;
+}
+template <class T>
+SD_INLINE uint32_t word(const Vec<T, 2>& pair) {
+  static_assert(sizeof(pair) == 4, "a word is two values of 16 bits");
+  uint32_t packed;
+  memcpy(&packed, &pair, sizeof(packed));
+  return packed;
+}
+SD_INLINE int min_int(int a, int b) { return a < b ? a : b; }
+
 // --- reductions over lanes ---
 
 // Over all lanes that differ only in the bits of kLaneBits (31: the whole warp; 3: each four

@@ -80,7 +80,8 @@ class MovementPass {
     const bool same = agrees(t.partial, p.partial, x_.tile_axes(id)) && p.partial == t.partial;
     const bool summed = (p.combine.lanes & ~t.combine.lanes) == 0 &&
                         (p.combine.warps.empty() || p.combine.warps == t.combine.warps);
-    if (open && same && summed) {
+    const bool fragments = p.kind != Realisation::kMma || t.kind == Realisation::kMma;
+    if (open && same && summed && fragments) {
       p.into_partial = true;
       p.layout = p.partial;
       p.combine.redistribute = false;
@@ -116,7 +117,7 @@ class MovementPass {
     } else {
       for (uint32_t operand : x_.scan.locals[id]) need(operand, p.iteration);
     }
-    if (c.rescale != kNone) need(c.rescale, p.partial);
+    if (c.rescale != kNone) need(c.rescale, p.deferred ? p.partial : p.layout);
     if (c.accumulate_into != kNone && !p.into_partial) {
       need(id, plan(c.accumulate_into).layout);
     }

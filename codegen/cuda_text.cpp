@@ -1,0 +1,328 @@
+// Scalar code.  Peepholes live here because only here the whole of an expression is seen: 1 / sqrt(x)
+// is one instruction, x + (-1) y a subtraction, -max(-x, -y) a minimum.
+#include "codegen/cuda_text.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <span>
+
+#include "core/check.h"
+
+namespace sundog::codegen {
+
+// --- Writer
+
+void Writer::line(std::string_view text) {
+  if (text.substr(0, 1) != "#") text_.append(static_cast<size_t>(2 * depth_), ' ');
+  text_ += text;
+  text_ += '\n';
+}
+
+void Writer::open(std::string_view head) {
+  line(std::string(head) + (head.empty() ? "{" : " {"));
+  ++depth_;
+}
+
+void Writer::close(std::string_view tail) {
+  --depth_;
+  line("}" + std::string(tail));
+}
+
+std::string Writer::fresh(std::string_view prefix) {
+  return std::string(prefix) + std::to_string(names_++);
+}
+
+void Writer::rewind(const Mark& mark) {
+  text_.resize(mark.size);
+  depth_ = mark.depth;
+  names_ = mark.names;
+}
+
+// --- names and numbers
+
+std::string_view cuda_type(DType dtype) {
+  switch (dtype) {
+    case DType::kF16:
+      return "sd::f16";
+    case DType::kBF16:
+      return "sd::bf16";
+    case DType::kF32:
+      return "float";
+    case DType::kF64:
+      return "double";
+    case DType::kF8E4M3:
+      return "sd::f8e4m3";
+    case DType::kF8E5M2:
+      return "sd::f8e5m2";
+    case DType::kI8:
+      return "int8_t";
+  }
+  SUNDOG_CHECK(false);
+}
+
+std::string literal(double value) {
+  const float x = static_cast<float>(value);
+  if (std::isnan(x)) return "sd::bits_float(0x7fffffffu)";
+  if (std::isinf(x)) return x > 0 ? "sd::bits_float(0x7f800000u)" : "sd::bits_float(0xff800000u)";
+  char buffer[32];
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, x).ptr;
+  std::string text(buffer, end);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text + "f";
+}
+
+std::string identifier(std::string_view name) {
+  static const std::set<std::string, std::less<>> kReserved = {
+      "alignas",  "and",      "asm",    "auto",     "bool",   "break",    "case",   "catch",
+      "char",     "class",    "const",  "continue", "default", "delete",  "do",     "double",
+      "else",     "enum",     "explicit", "export", "extern", "false",    "float",  "for",
+      "friend",   "goto",     "if",     "inline",   "int",    "long",     "mutable", "namespace",
+      "new",      "not",      "operator", "or",     "private", "protected", "public", "register",
+      "return",   "short",    "signed", "sizeof",   "static", "struct",   "switch", "template",
+      "this",     "throw",    "true",   "try",      "typedef", "typeid",  "typename", "union",
+      "unsigned", "using",    "virtual", "void",    "volatile", "while",  "xor",    "sd",
+      "lane",     "warp",     "tid",    "arena",    "block",  "threadIdx", "blockIdx", "stage",
+      "v",        "c",        "e",      "ok",       "concept", "requires", "float2", "int2",
+      "main",     "inputs",   "outputs", "workspace", "stream", "status",  "i",      "row",
+      "pair",     "vec",      "ahead",   "step",     "sum",    "scale",   "now",    "j",
+      "a",        "b",        "p",       "word",     "from",   "slot",    "signbit", "fragment"};
+  std::string text;
+  for (char ch : name) {
+    const bool good = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9');
+    text += good ? ch : '_';
+  }
+  if (text.empty() || (text[0] >= '0' && text[0] <= '9') || text[0] == '_') text = "x" + text;
+  if (kReserved.contains(text)) text += "_";
+  return text;
+}
+
+std::string join(const std::vector<std::string>& parts, std::string_view between) {
+  std::string text;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0) text += between;
+    text += parts[i];
+  }
+  return text;
+}
+
+// --- Linear
+
+void Linear::add(const std::string& name, int64_t coefficient) {
+  if (coefficient == 0) return;
+  if (!name.empty() && name.find_first_not_of("0123456789") == std::string::npos) {
+    constant += coefficient * std::stoll(name);
+    return;
+  }
+  for (auto& item : items) {
+    if (item.first != name) continue;
+    item.second += coefficient;
+    std::erase_if(items, [](const auto& i) { return i.second == 0; });
+    return;
+  }
+  items.push_back({name, coefficient});
+}
+
+void Linear::add(const Linear& other, int64_t factor) {
+  constant += factor * other.constant;
+  for (const auto& [name, coefficient] : other.items) add(name, factor * coefficient);
+}
+
+std::string Linear::text(bool wide) const {
+  std::string result;
+  const auto append = [&](bool negative, const std::string& term) {
+    if (result.empty()) {
+      result = (negative ? "-" : "") + term;
+    } else {
+      result += (negative ? " - " : " + ") + term;
+    }
+  };
+  for (const auto& [name, coefficient] : items) {
+    const int64_t size = std::abs(coefficient);
+    const std::string factor = wide ? "static_cast<int64_t>(" + name + ")" : name;
+    append(coefficient < 0, size == 1 ? factor : factor + " * " + std::to_string(size));
+  }
+  if (constant != 0 || result.empty()) append(constant < 0, std::to_string(std::abs(constant)));
+  return result;
+}
+
+// --- CudaText
+
+namespace {
+
+Text atom(std::string text) { return {std::move(text), 0, {}, {}, {}, {}}; }
+Text product(std::string text) { return {std::move(text), 1, {}, {}, {}, {}}; }
+Text sum(std::string text) { return {std::move(text), 2, {}, {}, {}, {}}; }
+
+// An operand of a product, or the right one of a subtraction.
+std::string tight(const Text& x) { return x.level <= 1 ? x.text : "(" + x.text + ")"; }
+std::string loose(const Text& x) { return x.level <= 2 ? x.text : "(" + x.text + ")"; }
+
+// True if the text can be written twice without computing twice.
+bool repeatable(const Text& x) {
+  return x.text.find_first_of("(+*/? ") == std::string::npos || x.constant.has_value();
+}
+
+// Counts how often an operator's body reads each operand.
+struct UseCount {
+  using Value = std::array<int, 3>;
+  static Value merge(Value a, const Value& b) {
+    for (size_t i = 0; i < a.size(); ++i) a[i] += b[i];
+    return a;
+  }
+  Value constant(const Number&) const { return {}; }
+  Value add(const Value& x, const Value& y) const { return merge(x, y); }
+  Value mul(const Value& x, const Value& y) const { return merge(x, y); }
+  Value div(const Value& x, const Value& y) const { return merge(x, y); }
+  Value exp(const Value& x) const { return x; }
+  Value log(const Value& x) const { return x; }
+  Value sqrt(const Value& x) const { return x; }
+  Value max(const Value& x, const Value& y) const { return merge(x, y); }
+  Value cast(DType, const Value& x) const { return x; }
+  Value call(const Fn&, const Value& x) const { return x; }
+  Value choose(Relation, const Value& l, const Value& r, const Value& t, const Value& e) const {
+    return merge(merge(l, r), merge(t, e));
+  }
+};
+
+}  // namespace
+
+std::string_view relation_text(Relation relation) {
+  switch (relation) {
+    case Relation::kLess:
+      return "<";
+    case Relation::kLessEqual:
+      return "<=";
+    case Relation::kEqual:
+      return "==";
+    case Relation::kNotEqual:
+      return "!=";
+  }
+  SUNDOG_CHECK(false);
+}
+
+Text CudaText::constant(const Number& n) const {
+  Text x = atom(literal(n.to_double()));
+  x.constant = n.to_double();
+  if (*x.constant < 0 && std::isfinite(static_cast<float>(*x.constant))) x.level = 2;
+  return x;
+}
+
+Text CudaText::bind(const Text& x) {
+  if (repeatable(x)) return x;
+  const std::string name = out_.fresh("t");
+  out_.line("const float " + name + " = " + x.text + ";");
+  return atom(name);
+}
+
+// Keeps lines readable and stops repeated squaring from doubling the text.
+Text CudaText::shortened(Text x) {
+  constexpr size_t kLongest = 70;
+  return x.text.size() > kLongest ? bind(x) : x;
+}
+
+Text CudaText::apply(const Op& op, std::vector<Text> operands) {
+  UseCount counter;
+  std::vector<UseCount::Value> marks(operands.size());
+  for (size_t i = 0; i < operands.size(); ++i) marks[i][i] = 1;
+  const UseCount::Value uses = sundog::apply(counter, op, std::span<const UseCount::Value>(marks));
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (uses[i] > 1) operands[i] = bind(operands[i]);
+  }
+  return sundog::apply(*this, op, std::span<const Text>(operands));
+}
+
+Text CudaText::add(const Text& x, const Text& y) {
+  if (!y.negated.empty()) return shortened(sum(loose(x) + " - " + y.negated));
+  if (!x.negated.empty()) return shortened(sum(loose(y) + " - " + x.negated));
+  return shortened(sum(loose(x) + " + " + tight(y)));
+}
+
+Text CudaText::sub(const Text& x, const Text& y) {
+  if (!y.negated.empty()) return shortened(sum(loose(x) + " + " + y.negated));
+  return shortened(sum(loose(x) + " - " + tight(y)));
+}
+
+Text CudaText::mul(const Text& x, const Text& y) {
+  if (x.constant && *x.constant == -1) return neg(y);
+  if (y.constant && *y.constant == -1) return neg(x);
+  if (x.constant && *x.constant == 1) return y;
+  if (y.constant && *y.constant == 1) return x;
+  if (x.text == y.text && !repeatable(x)) {
+    const Text once = bind(x);
+    return product(once.text + " * " + once.text);
+  }
+  return shortened(product(tight(x) + " * " + y.atom()));
+}
+
+Text CudaText::div(const Text& x, const Text& y) {
+  if (!y.root.empty() && x.constant && *x.constant == 1) return atom("sd::rsqrt(" + y.root + ")");
+  if (y.constant && *y.constant != 0 && std::isfinite(static_cast<float>(1 / *y.constant))) {
+    return mul(x, atom(literal(1 / *y.constant)));
+  }
+  return shortened(atom("sd::div(" + x.text + ", " + y.text + ")"));
+}
+
+Text CudaText::neg(const Text& x) {
+  if (x.constant) {
+    Text y = atom(literal(-*x.constant));
+    y.constant = -*x.constant;
+    if (*y.constant < 0) y.level = 2;
+    return y;
+  }
+  if (!x.negated.empty()) return atom(x.negated);
+  if (!x.lower[0].empty()) return atom("sd::min(" + x.lower[0] + ", " + x.lower[1] + ")");
+  Text y = sum("-" + x.atom());
+  y.negated = x.atom();
+  return y;
+}
+
+Text CudaText::exp(const Text& x) {
+  return shortened(atom((options_.fast_exp ? "sd::exp_fast(" : "sd::exp(") + x.text + ")"));
+}
+
+Text CudaText::log(const Text& x) { return shortened(atom("sd::log(" + x.text + ")")); }
+
+Text CudaText::sqrt(const Text& x) {
+  Text y = atom("sd::sqrt(" + x.text + ")");
+  if (y.text.size() < 100) y.root = x.text;
+  return y;
+}
+
+Text CudaText::max(const Text& x, const Text& y) {
+  if (y.negated == x.text && !x.text.empty()) return atom("sd::abs(" + x.text + ")");
+  if (!x.negated.empty() && (!y.negated.empty() || y.constant)) {
+    // Minus the lesser of two.
+    Text z = atom("sd::max(" + x.text + ", " + y.text + ")");
+    z.lower[0] = x.negated;
+    z.lower[1] = y.constant ? literal(-*y.constant) : y.negated;
+    return z;
+  }
+  return shortened(atom("sd::max(" + x.text + ", " + y.text + ")"));
+}
+
+Text CudaText::cast(DType to, const Text& x) {
+  if (!options_.round_casts || is_widening(DType::kF32, to)) return x;
+  const std::string type(cuda_type(to));
+  return atom("sd::to_float(sd::from_float<" + type + ">(" + x.text + "))");
+}
+
+Text CudaText::call(const Fn& fn, const Text& x) {
+  return shortened(atom(std::string(fn.cuda) + "(" + x.text + ")"));
+}
+
+Text CudaText::choose(Relation relation, const Text& l, const Text& r, const Text& t,
+                      const Text& e) {
+  return shortened({"(" + loose(l) + " " + std::string(relation_text(relation)) + " " + loose(r) +
+                        " ? " + t.text + " : " + e.text + ")",
+                    0,
+                    {},
+                    {},
+                    {},
+                    {}});
+}
+
+}  // namespace sundog::codegen

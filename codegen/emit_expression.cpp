@@ -1,0 +1,296 @@
+// Terms at one element of a layout.
+//
+// A read of a device tensor is guarded: an absent element, or an index outside of the tensor, reads as
+// 0 and is masked later, where it would matter.  Reads along the vector axis are fetched as vectors
+// once for each run of neighbours, before the loop over them.
+#include <algorithm>
+
+#include "codegen/emit_kernel.h"
+#include "core/check.h"
+
+namespace sundog::codegen {
+namespace {
+
+std::string conjunction(const std::vector<std::string>& tests) { return join(tests, " && "); }
+
+void add_unique(std::vector<std::string>& tests, std::string test) {
+  if (test.empty()) return;
+  if (std::find(tests.begin(), tests.end(), test) == tests.end()) tests.push_back(std::move(test));
+}
+
+Text plain(std::string text) { return {std::move(text), 0, {}, {}, {}, {}}; }
+
+}  // namespace
+
+Linear KernelEmitter::to_linear(const Coordinates& at, const Affine& e) const {
+  Linear result = Linear::of_constant(e.constant);
+  for (AxisId f = 0; f < kernel_.factors.size(); ++f) {
+    const int64_t coefficient = e.coefficients[f];
+    if (coefficient == 0) continue;
+    if (grid_.has(f) || looped_.has(f)) {
+      result.add(factors_[f], coefficient);
+    } else if (const auto it = at.find(f); it != at.end()) {
+      result.add(it->second, coefficient);
+    }
+  }
+  return result;
+}
+
+std::vector<std::string> KernelEmitter::bound_tests(const Coordinates& at,
+                                                    const std::vector<Bound>& bounds) {
+  std::vector<std::string> tests;
+  for (const Bound& b : bounds) {
+    const std::string value = to_linear(at, b.value).text();
+    if (b.below) add_unique(tests, value + " >= 0");
+    if (b.above) add_unique(tests, value + " < " + std::to_string(b.extent));
+  }
+  return tests;
+}
+
+// Whether an element (of the operand, or of the result) is there; empty if always.
+std::string KernelEmitter::presence(const Slots& slots, uint32_t id, bool operand, AxisSet edges) {
+  const Dependence& d = dependences_[id];
+  AxisSet factors = bound(id);
+  if (!operand) factors = factors - plan(id).reduced;
+  std::vector<std::string> tests =
+      bound_tests(slots.coordinates(),
+                  presence_bounds(graph_, kernel_,
+                                  operand ? d.operand_absent_along : d.absent_along, factors));
+  for (std::string& test : slots.edge_tests([&](AxisId f) { return extent(f); }, edges)) {
+    add_unique(tests, std::move(test));
+  }
+  return conjunction(tests);
+}
+
+std::string KernelEmitter::element_address(uint32_t tensor, const std::vector<IndexExpr>& index,
+                                           const Coordinates& at) {
+  const Linear offset = to_linear(at, element_offset(graph_, kernel_, tensor, index));
+  constexpr int64_t kMost32 = 0x7fffffff;
+  const bool wide = span_elements(graph_.tensors[tensor].decl) > kMost32;
+  if (offset.is_zero()) return tensors_[tensor];
+  return tensors_[tensor] + " + " + offset.text(wide);
+}
+
+std::string KernelEmitter::condition_text(const Slots& slots, const IndexCondition& condition) {
+  const Linear e = to_linear(slots.coordinates(), affine(graph_, kernel_, condition.expr));
+  return e.text() + " " + std::string(relation_text(condition.relation)) + " 0";
+}
+
+// --- vectors
+
+void KernelEmitter::prepare_vectors(Scope& scope, TermId root) {
+  if (scope.slots->vector() <= 1) return;
+  std::vector<TermId> stack = {root};
+  std::vector<TermId> seen;
+  while (!stack.empty()) {
+    const TermId term = stack.back();
+    stack.pop_back();
+    if (std::find(seen.begin(), seen.end(), term) != seen.end()) continue;
+    seen.push_back(term);
+    const Term& t = kernel_.terms[term];
+    if (const auto* input = std::get_if<InputTerm>(&t)) prepare_input(scope, term, *input);
+    if (const auto* local = std::get_if<LocalTerm>(&t)) prepare_local(scope, term, *local);
+    // What a branch reads is guarded by the branch, one by one.
+    if (std::holds_alternative<SelectTerm>(t)) continue;
+    if (const auto* compare = std::get_if<CompareTerm>(&t)) {
+      stack.push_back(compare->left);
+      stack.push_back(compare->right);
+      continue;
+    }
+    for (TermId operand : operands(t)) stack.push_back(operand);
+  }
+}
+
+void KernelEmitter::prepare_input(Scope& scope, TermId term, const InputTerm& input) {
+  const Slots& slots = *scope.slots;
+  const TensorDecl& decl = graph_.tensors[input.tensor].decl;
+  const std::vector<Bound> bounds = read_bounds(scope.computation, input);
+  const int most = std::min(slots.vector(), std::max(1, 16 / bytes(decl.dtype)));
+  const int width = vector_width(graph_, kernel_, input.tensor, input.index, bounds,
+                                 slots.vector_axis(), most);
+  if (width <= 1 || slots.vector() % width != 0) return;
+  const std::string name = out_.fresh("in_");
+  const std::string type =
+      "sd::Vec<" + std::string(cuda_type(decl.dtype)) + ", " + std::to_string(width) + ">";
+  const int count = slots.vector() / width;
+  out_.line(type + " " + name + "[" + std::to_string(count) + "];");
+  for (int i = 0; i < count; ++i) {
+    Coordinates at = slots.coordinates();
+    Linear& run = at[slots.vector_axis()];
+    std::erase_if(run.items, [](const auto& item) { return item.first == "v"; });
+    run.constant += i * width;
+    std::vector<std::string> tests = bound_tests(at, bounds);
+    for (AxisId f : kernel_.terms.axes(term)) {
+      if (grid_.has(f) || looped_.has(f) || covered(slots.layout(), f) <= extent(f)) continue;
+      add_unique(tests, at[f].text() + " < " + std::to_string(extent(f)));
+    }
+    const std::string element = name + "[" + std::to_string(i) + "]";
+    const std::string load = "sd::load_global(" + element + ", " +
+                             element_address(input.tensor, input.index, at) + ");";
+    if (tests.empty()) {
+      out_.line(load);
+    } else {
+      out_.line(element + " = {};");
+      out_.line("if (" + conjunction(tests) + ") " + load);
+    }
+  }
+  scope.vectors[{term, ""}] = {name, width};
+}
+
+void KernelEmitter::prepare_local(Scope& scope, TermId term, const LocalTerm& local) {
+  const Slots& slots = *scope.slots;
+  const ComputationPlan& p = plan(local.computation);
+  if (p.in_registers && agrees(p.layout, slots.layout(), tile_axes(local.computation))) return;
+  const SharedTile& tile = *p.shared;
+  if (tile.axes.empty() || tile.axes.back().axis != slots.vector_axis()) return;
+  int width = 1;
+  const auto fits = [&](int64_t w) {
+    if (w > slots.vector() || slots.vector() % w != 0 || w * bytes(tile.dtype) > 16) return false;
+    return tile.axes.back().extent % w == 0 && (tile.axes.size() == 1 || tile.pitch % w == 0) &&
+           (tile.copies == 1 || tile.elements() % w == 0);
+  };
+  while (fits(width * 2)) width *= 2;
+  for (const Mode& m : slots.layout().modes) {
+    const bool own = m.axis == slots.vector_axis() && !(m.holder == Holder::kReg && m.unit == 1);
+    if (own && m.stride % width != 0) return;
+  }
+  if (width <= 1) return;
+  const std::string name = out_.fresh("in_");
+  out_.line("sd::Vec<" + std::string(cuda_type(tile.dtype)) + ", " + std::to_string(width) + "> " +
+            name + "[" + std::to_string(slots.vector() / width) + "];");
+  for (int i = 0; i < slots.vector() / width; ++i) {
+    Coordinates at = slots.coordinates();
+    Linear& run = at[slots.vector_axis()];
+    std::erase_if(run.items, [](const auto& item) { return item.first == "v"; });
+    run.constant += i * width;
+    std::vector<std::string> tests;
+    for (const TileAxis& a : tile.axes) {
+      if (covered(slots.layout(), a.axis) <= a.extent) continue;
+      add_unique(tests, at[a.axis].text() + " < " + std::to_string(a.extent));
+    }
+    Linear index = tile_index(tile, at);
+    if (p.ring != kNone) index.add(stage_of_.at(p.ring), tile.elements());
+    const std::string element = name + "[" + std::to_string(i) + "]";
+    const std::string load = "sd::load_shared(" + element + ", " + tile_base(local.computation) +
+                             " + " + index.text() + ");";
+    if (tests.empty()) {
+      out_.line(load);
+    } else {
+      out_.line(element + " = {};");
+      out_.line("if (" + conjunction(tests) + ") " + load);
+    }
+  }
+  scope.vectors[{term, ""}] = {name, width};
+}
+
+// --- values
+
+Text KernelEmitter::read_input(Scope& scope, TermId term, const InputTerm& input,
+                               const std::string& guard) {
+  const Slots& slots = *scope.slots;
+  if (const auto at = scope.vectors.find({term, ""}); at != scope.vectors.end()) {
+    const auto& [name, width] = at->second;
+    const std::string w = std::to_string(width);
+    const bool single = slots.vector() == width;
+    return plain("sd::to_float(" + name + "[" + (single ? "0" : "v / " + w) + "][" +
+                 (single ? "v" : "v % " + w) + "])");
+  }
+  std::vector<std::string> tests = bound_tests(slots.coordinates(), read_bounds(scope.computation, input));
+  AxisSet tile;
+  for (AxisId f : kernel_.terms.axes(term)) {
+    if (!grid_.has(f) && !looped_.has(f)) tile.insert(f);
+  }
+  for (std::string& test : slots.edge_tests([&](AxisId f) { return extent(f); }, tile)) {
+    add_unique(tests, std::move(test));
+  }
+  add_unique(tests, guard);
+  const std::string address = element_address(input.tensor, input.index, slots.coordinates());
+  const std::string load = "sd::to_float(*(" + address + "))";
+  if (tests.empty()) return plain(load);
+  const std::string name = out_.fresh("t");
+  out_.line("const float " + name + " = " + conjunction(tests) + " ? " + load + " : 0.0f;");
+  return plain(name);
+}
+
+Text KernelEmitter::read_local(Scope& scope, TermId term, const LocalTerm& local,
+                               const std::string& guard) {
+  (void)guard;  // a tile can be read anywhere
+  const Slots& slots = *scope.slots;
+  const ComputationPlan& p = plan(local.computation);
+  if (p.in_registers && agrees(p.layout, slots.layout(), tile_axes(local.computation))) {
+    const RegisterArray array = result_array(local.computation);
+    const std::string element = array.element(slots.index_in(p.layout));
+    return plain(array.dtype == DType::kF32 ? element : "sd::to_float(" + element + ")");
+  }
+  if (const auto at = scope.vectors.find({term, ""}); at != scope.vectors.end()) {
+    const auto& [name, width] = at->second;
+    const std::string w = std::to_string(width);
+    const bool single = slots.vector() == width;
+    return plain("sd::to_float(" + name + "[" + (single ? "0" : "v / " + w) + "][" +
+                 (single ? "v" : "v % " + w) + "])");
+  }
+  const SharedTile& tile = *p.shared;
+  std::vector<std::string> tests;
+  for (const TileAxis& a : tile.axes) {
+    if (covered(slots.layout(), a.axis) <= a.extent) continue;
+    add_unique(tests, slots.coordinates().at(a.axis).text() + " < " + std::to_string(a.extent));
+  }
+  Linear index = tile_index(tile, slots.coordinates());
+  if (p.ring != kNone) index.add(stage_of_.at(p.ring), tile.elements());
+  const std::string load = "sd::to_float(" + tile_base(local.computation) + "[" + index.text() + "])";
+  if (tests.empty()) return plain(load);
+  const std::string name = out_.fresh("t");
+  out_.line("const float " + name + " = " + conjunction(tests) + " ? " + load + " : 0.0f;");
+  return plain(name);
+}
+
+Text KernelEmitter::value(Scope& scope, TermId term, const std::string& guard) {
+  if (guard.empty()) {
+    if (const auto known = scope.values.find(term); known != scope.values.end()) return known->second;
+  }
+  const Term& t = kernel_.terms[term];
+  Text result;
+  if (const auto* input = std::get_if<InputTerm>(&t)) {
+    result = read_input(scope, term, *input, guard);
+  } else if (const auto* local = std::get_if<LocalTerm>(&t)) {
+    result = read_local(scope, term, *local, guard);
+  } else if (const auto* constant = std::get_if<ConstantTerm>(&t)) {
+    result = text_.constant(constant->value);
+  } else if (const auto* size = std::get_if<SizeTerm>(&t)) {
+    result = text_.constant(Number(graph_.axes[size->axis].extent));
+  } else if (const auto* index = std::get_if<IndexTerm>(&t)) {
+    const Linear e = to_linear(scope.slots->coordinates(), affine(graph_, kernel_, index->index));
+    result = plain("static_cast<float>(" + e.text() + ")");
+  } else if (const auto* apply = std::get_if<ApplyTerm>(&t)) {
+    std::vector<Text> in;
+    for (TermId operand : apply->operands) {
+      Text x = value(scope, operand, guard);
+      // Used twice in the term: name it.
+      if (std::count(apply->operands.begin(), apply->operands.end(), operand) > 1) x = text_.bind(x);
+      in.push_back(std::move(x));
+    }
+    result = text_.apply(apply->op, std::move(in));
+  } else if (const auto* select = std::get_if<SelectTerm>(&t)) {
+    const std::string name = out_.fresh("when_");
+    out_.line("const bool " + name + " = " + condition_text(*scope.slots, select->condition) + ";");
+    const auto under = [&](const std::string& test) { return guard.empty() ? test : guard + " && " + test; };
+    const Text then = value(scope, select->then, under(name));
+    const Text otherwise = value(scope, select->otherwise, under("!" + name));
+    result = text_.bind(plain("(" + name + " ? " + then.text + " : " + otherwise.text + ")"));
+  } else if (const auto* compare = std::get_if<CompareTerm>(&t)) {
+    const Text left = value(scope, compare->left, guard), right = value(scope, compare->right, guard);
+    const std::string name = out_.fresh("when_");
+    out_.line("const bool " + name + " = " + left.atom() + " " +
+              std::string(relation_text(compare->relation)) + " " + right.atom() + ";");
+    const auto under = [&](const std::string& test) { return guard.empty() ? test : guard + " && " + test; };
+    const Text then = value(scope, compare->then, under(name));
+    const Text otherwise = value(scope, compare->otherwise, under("!" + name));
+    result = text_.bind(plain("(" + name + " ? " + then.text + " : " + otherwise.text + ")"));
+  } else {
+    SUNDOG_CHECK(false);  // a reduction stands at the root only
+  }
+  if (guard.empty()) scope.values[term] = result;
+  return result;
+}
+
+}  // namespace sundog::codegen

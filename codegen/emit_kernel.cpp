@@ -1,0 +1,379 @@
+// Statements of a kernel in order: signature, grid indices, loops with their pipelines, and where
+// accumulators start and end.
+//
+// A loop with stages runs S - 1 copies ahead: they are started before it, and each iteration waits
+// for its own tile, passes a barrier (so that all threads see the tile, and nobody still reads the
+// one that comes next) and starts the copy S - 1 further on.  Every iteration closes a group of
+// copies, empty or not, so that the number of groups to wait for is the same in the tail.
+#include "codegen/emit_kernel.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "core/check.h"
+
+namespace sundog::codegen {
+namespace {
+
+// A text for floor(x / d) of integers of any sign.
+std::string floor_div(const std::string& x, int64_t d) {
+  if (d == 1) return x;
+  const std::string by = std::to_string(d), less = std::to_string(d - 1);
+  return "(" + x + " >= 0 ? " + x + " / " + by + " : -((" + less + " - " + x + ") / " + by + "))";
+}
+
+void collect_stored(const std::vector<Statement>& body, std::set<uint32_t>& stored) {
+  for (const Statement& statement : body) {
+    if (const auto* store = std::get_if<Store>(&statement.node)) stored.insert(store->tensor);
+    if (const auto* loop = std::get_if<Loop>(&statement.node)) collect_stored(loop->body, stored);
+  }
+}
+
+std::set<uint32_t> stored_tensors(const Kernel& kernel) {
+  std::set<uint32_t> stored;
+  collect_stored(kernel.body, stored);
+  return stored;
+}
+
+}  // namespace
+
+std::vector<uint32_t> kernel_parameters(const MuGraph& graph, const Kernel& kernel) {
+  std::set<uint32_t> read;
+  for (const Computation& c : kernel.computations) {
+    const TermId roots[] = {c.value};
+    for (TermId t : reachable(kernel.terms, roots)) {
+      if (const auto* input = std::get_if<InputTerm>(&kernel.terms[t])) read.insert(input->tensor);
+    }
+  }
+  const std::set<uint32_t> stored = stored_tensors(kernel);
+  std::vector<uint32_t> result;
+  for (TensorRole role : {TensorRole::kInput, TensorRole::kOutput, TensorRole::kIntermediate}) {
+    for (uint32_t t = 0; t < graph.tensors.size(); ++t) {
+      if (graph.tensors[t].role == role && (read.contains(t) || stored.contains(t))) {
+        result.push_back(t);
+      }
+    }
+  }
+  return result;
+}
+
+std::string emit_kernel(const MuGraph& graph, const Kernel& kernel, const KernelPlan& plan,
+                        const std::string& name, CudaTextOptions options) {
+  return KernelEmitter(graph, kernel, plan, options).run(name);
+}
+
+KernelEmitter::KernelEmitter(const MuGraph& graph, const Kernel& kernel, const KernelPlan& plan,
+                             CudaTextOptions options)
+    : graph_(graph),
+      kernel_(kernel),
+      plan_(plan),
+      scan_(scan(kernel)),
+      dependences_(dependences(kernel)),
+      text_(out_, options) {
+  for (AxisId f : kernel.grid) grid_.insert(f);
+  for (const LoopSite& site : scan_.loops) looped_.insert(site.loop->factor);
+  declare_names();
+}
+
+void KernelEmitter::declare_names() {
+  std::set<std::string> taken;
+  const auto unique = [&](const std::string& wanted) {
+    std::string name = identifier(wanted);
+    while (!taken.insert(name).second) name += "_";
+    return name;
+  };
+  for (const DeviceTensor& tensor : graph_.tensors) tensors_.push_back(unique(tensor.decl.name));
+  for (const Factor& f : kernel_.factors) factors_.push_back(unique(f.name));
+  for (const Computation& c : kernel_.computations) {
+    std::string name = unique(c.name);
+    names_.push_back(name);
+    for (const char* suffix : {"_part", "_shared", "_last", "_scratch"}) taken.insert(name + suffix);
+  }
+}
+
+std::string KernelEmitter::run(const std::string& name) {
+  signature(name);
+  grid_indices();
+  declare_arena();
+  statements(kernel_.body);
+  out_.close();
+  return out_.text();
+}
+
+void KernelEmitter::signature(const std::string& name) {
+  const std::set<uint32_t> stored = stored_tensors(kernel_);
+  std::vector<std::string> parameters;
+  for (uint32_t t : kernel_parameters(graph_, kernel_)) {
+    parameters.push_back(std::string(stored.contains(t) ? "" : "const ") +
+                         std::string(cuda_type(graph_.tensors[t].decl.dtype)) + "* __restrict__ " +
+                         tensors_[t]);
+  }
+  out_.line("extern \"C\" __global__ void __launch_bounds__(" +
+            std::to_string(kernel_.warps * kLanes) + ")");
+  out_.open(name + "(" + join(parameters, ", ") + ")");
+}
+
+void KernelEmitter::grid_indices() {
+  out_.line("const int tid = static_cast<int>(threadIdx.x);");
+  out_.line("[[maybe_unused]] const int lane = tid % 32, warp = tid / 32;");
+  int64_t inner = block_count(kernel_);
+  if (!kernel_.grid.empty()) out_.line("const int block = static_cast<int>(blockIdx.x);");
+  for (size_t i = 0; i < kernel_.grid.size(); ++i) {
+    const AxisId f = kernel_.grid[i];
+    const int64_t size = extent(f);
+    inner = size == 0 ? 0 : inner / size;
+    std::string text = "block";
+    if (inner > 1) text += " / " + std::to_string(inner);
+    if (i > 0) text += " % " + std::to_string(std::max<int64_t>(size, 1));
+    out_.line("[[maybe_unused]] const int " + factors_[f] + " = " + text + ";");
+  }
+}
+
+void KernelEmitter::declare_arena() {
+  bool any = false;
+  const auto pointer = [&](const SharedTile& tile, const std::string& name) {
+    if (!any) out_.line("unsigned char* const arena = sd::shared_arena();");
+    any = true;
+    const std::string type(cuda_type(tile.dtype));
+    std::vector<std::string> shape;
+    for (const TileAxis& a : tile.axes) {
+      shape.push_back(kernel_.factors[a.axis].name + "(" + std::to_string(a.extent) + ")");
+    }
+    out_.line(type + "* const " + name + " = reinterpret_cast<" + type + "*>(arena + " +
+              std::to_string(tile.offset) + ");  // [" + join(shape, ", ") + "]" +
+              (tile.axes.size() > 1 ? ", rows of " + std::to_string(tile.pitch) : "") +
+              (tile.copies > 1 ? ", " + std::to_string(tile.copies) + " of them" : ""));
+  };
+  for (uint32_t id = 0; id < kernel_.computations.size(); ++id) {
+    if (plan(id).shared) pointer(*plan(id).shared, tile_base(id));
+    if (plan(id).combine.scratch) pointer(*plan(id).combine.scratch, names_[id] + "_scratch");
+  }
+}
+
+void KernelEmitter::statements(const std::vector<Statement>& body) {
+  for (const Statement& statement : body) {
+    position_ += kPositionStep;
+    finish_before(position_);
+    if (const auto* c = std::get_if<Compute>(&statement.node)) {
+      compute(c->computation);
+    } else if (const auto* s = std::get_if<Store>(&statement.node)) {
+      store(*s, plan_.stores[next_store_++]);
+    } else {
+      loop(std::get<Loop>(statement.node));
+    }
+  }
+}
+
+void KernelEmitter::finish_before(int position) {
+  std::vector<uint32_t> ids;
+  for (uint32_t id = 0; id < kernel_.computations.size(); ++id) {
+    if (plan(id).deferred && plan(id).finish_before == position) ids.push_back(id);
+  }
+  if (!ids.empty()) finish(ids, /*add=*/false);
+}
+
+void KernelEmitter::compute(uint32_t id) {
+  const ComputationPlan& p = plan(id);
+  if (p.ring != kNone) return;  // started by the loop
+  out_.blank();
+  out_.line("// " + describe(id));
+  switch (p.kind) {
+    case Realisation::kAsyncCopy:
+      async_load(id);
+      return;
+    case Realisation::kElementwise:
+      elementwise(id);
+      return;
+    case Realisation::kReduce:
+    case Realisation::kMma:
+      reduction(id);
+      return;
+  }
+}
+
+// --- loops
+
+std::vector<uint32_t> KernelEmitter::ring_of(const Loop& loop) const {
+  std::vector<uint32_t> ids;
+  for (const Statement& statement : loop.body) {
+    const auto* c = std::get_if<Compute>(&statement.node);
+    if (c != nullptr && plan(c->computation).ring != kNone) ids.push_back(c->computation);
+  }
+  return ids;
+}
+
+bool KernelEmitter::never_empty(const Loop& loop) const {
+  return loop.trim.empty() && extent(loop.factor) > 0;
+}
+
+// Sets the first and the last but one index; true if an iteration can still be skipped inside.
+bool KernelEmitter::loop_range(const Loop& loop, std::string& begin, std::string& end) {
+  begin = "0";
+  end = std::to_string(extent(loop.factor));
+  bool skips = false;
+  const std::string f = factors_[loop.factor];
+  const auto less = [&](const Affine& e) {  // e < 0
+    const int64_t own = e.coefficients[loop.factor];
+    Affine rest = e;
+    rest.coefficients[loop.factor] = 0;
+    const std::string bound = out_.fresh("bound_");
+    if (own == 0) {
+      out_.line("const int " + bound + " = " + to_linear({}, rest).text() + " < 0 ? " + end + " : 0;");
+      end = bound;
+      return;
+    }
+    // own > 0: index <= floor((-rest - 1) / own).  own < 0: index >= floor(rest / -own) + 1.
+    Linear value;
+    value.add(to_linear({}, rest), own > 0 ? -1 : 1);
+    if (own > 0) value.constant -= 1;
+    const std::string raw = out_.fresh("bound_");
+    out_.line("const int " + raw + " = " + value.text() + ";");
+    out_.line("const int " + bound + " = " + floor_div(raw, std::abs(own)) + " + 1;");
+    std::string& limit = own > 0 ? end : begin;
+    const std::string merged = out_.fresh("bound_");
+    out_.line("const int " + merged + " = " + bound + (own > 0 ? " < " : " > ") + limit + " ? " + bound +
+              " : " + limit + ";");
+    limit = merged;
+  };
+  for (const IndexCondition& condition : loop.trim) {
+    Affine e = affine(graph_, kernel_, condition.expr);
+    Affine minus = e;
+    minus.constant = -e.constant - 1;
+    for (int64_t& c : minus.coefficients) c = -c;
+    switch (condition.relation) {
+      case Relation::kLess:
+        less(e);
+        break;
+      case Relation::kLessEqual:
+        e.constant -= 1;
+        less(e);
+        break;
+      case Relation::kEqual:
+        e.constant -= 1;
+        less(e);
+        less(minus);
+        break;
+      case Relation::kNotEqual:
+        skips = true;
+        break;
+    }
+  }
+  return skips;
+}
+
+void KernelEmitter::start_accumulators(const Loop& loop) {
+  for (uint32_t id = 0; id < kernel_.computations.size(); ++id) {
+    const ComputationPlan& p = plan(id);
+    if (p.loops.empty() || computation(id).accumulate_into != kNone) continue;
+    const Loop* outermost = nullptr;
+    for (int index : scan_.computations[id].around) {
+      const Loop* around = scan_.loops[static_cast<size_t>(index)].loop;
+      if (outermost == nullptr && p.loops.has(around->factor)) outermost = around;
+    }
+    if (outermost != &loop) continue;
+    const double unit = reduce_of(id)->kind == ReduceKind::kSum
+                            ? 0
+                            : -std::numeric_limits<double>::infinity();
+    const RegisterArray array = p.deferred ? part_array(id) : result_array(id);
+    out_.line(array.declaration());
+    fill(array, unit);
+    if (computation(id).rescale != kNone) {
+      RegisterArray last = array;
+      last.name = names_[id] + "_last";
+      last.inner = 1;
+      last.count = slots(slice(p.deferred ? p.partial : p.layout, tile_axes(computation(id).rescale)));
+      out_.line(last.declaration());
+      fill(last, -std::numeric_limits<double>::infinity());
+    }
+    if (!p.deferred && p.shared) write_tile(id, p.layout);
+  }
+}
+
+void KernelEmitter::loop(const Loop& loop) {
+  start_accumulators(loop);
+  const std::vector<uint32_t> ring = ring_of(loop);
+  out_.blank();
+  out_.open("");
+  std::string begin, end;
+  const bool skips = loop_range(loop, begin, end);
+  const Hazards before_prologue = hazards_;
+  if (!ring.empty()) ring_prologue(loop, ring, begin, end);
+  const std::string f = factors_[loop.factor];
+  const Hazards before = hazards_;
+  Hazards entry = ring.empty() ? before : Hazards();
+  const auto mark = out_.mark();
+  const int position = position_;
+  const size_t stores = next_store_;
+  while (true) {  // until what an iteration leaves behind is what it was written for
+    out_.rewind(mark);
+    position_ = position;
+    next_store_ = stores;
+    hazards_ = entry;
+    out_.line("#pragma unroll 1");
+    out_.open("for (int " + f + " = " + begin + "; " + f + " < " + end + "; ++" + f + ")");
+    if (skips) {
+      for (const IndexCondition& condition : loop.trim) {
+        if (condition.relation != Relation::kNotEqual) continue;
+        const Linear e = to_linear({}, affine(graph_, kernel_, condition.expr));
+        out_.line("if (" + e.text() + " == 0) continue;");
+      }
+    }
+    if (!ring.empty()) {
+      const std::string ahead = std::to_string(loop.stages - 1);
+      out_.line("sd::cp_async_wait<" + std::to_string(loop.stages - 2) + ">();");
+      out_.line("sd::sync_threads();");
+      out_.line("if (" + f + " + " + ahead + " < " + end + ") load_" + f + "(" + f + " + " + ahead +
+                ", (" + f + (begin == "0" ? "" : " - " + begin) + " + " + ahead + ") % " +
+                std::to_string(loop.stages) + ");");
+      out_.line("sd::cp_async_commit();");
+      stage_of_[loop.factor] = f + "_stage";
+      out_.line("const int " + f + "_stage = " + (begin == "0" ? f : "(" + f + " - " + begin + ")") +
+                " % " + std::to_string(loop.stages) + ";");
+    }
+    open_.push_back(&loop);
+    statements(loop.body);
+    open_.pop_back();
+    out_.close();
+    if (!ring.empty() || entry.covers(hazards_)) break;
+    entry.merge(hazards_);
+  }
+  stage_of_.erase(loop.factor);
+  if (!ring.empty()) {
+    // The copies have landed and were waited for; what is left is what the iterations read.
+    for (uint32_t id : ring) hazards_.read(region(*plan(id).shared));
+  }
+  if (!never_empty(loop)) hazards_.merge(ring.empty() ? before : before_prologue);
+  position_ += kPositionStep;
+  out_.close();
+}
+
+void KernelEmitter::ring_prologue(const Loop& loop, const std::vector<uint32_t>& ring,
+                                  const std::string& begin, const std::string& end) {
+  const std::string f = factors_[loop.factor];
+  for (uint32_t id : ring) {
+    const Hazards::Need need = hazards_.before_write(region(*plan(id).shared));
+    if (need == Hazards::Need::kNothing) continue;
+    if (need == Hazards::Need::kWaitAndBarrier) out_.line("sd::cp_async_wait<0>();");
+    out_.line("sd::sync_threads();");
+    hazards_.barrier(need == Hazards::Need::kWaitAndBarrier);
+  }
+  stage_of_[loop.factor] = f + "_stage";
+  open_.push_back(&loop);
+  out_.open("const auto load_" + f + " = [&](int " + f + ", int " + f + "_stage)");
+  for (uint32_t id : ring) {
+    out_.line("// " + describe(id));
+    copy_async(id, tile_base(id));
+  }
+  out_.close(";");
+  open_.pop_back();
+  const std::string count = std::to_string(loop.stages - 1);
+  out_.line("#pragma unroll");
+  out_.open("for (int ahead = 0; ahead < " + count + "; ++ahead)");
+  const std::string at = begin == "0" ? "ahead" : begin + " + ahead";
+  out_.line("if (" + at + " < " + end + ") load_" + f + "(" + at + ", ahead);");
+  out_.line("sd::cp_async_commit();");
+  out_.close();
+}
+
+}  // namespace sundog::codegen

@@ -1,0 +1,173 @@
+// The text of one kernel.  emit_kernel() walks the statements of the µGraph along its plan
+// (core/schedule/kernel_plan.h); each file emit_*.cpp writes one sort of code.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "codegen/cuda_text.h"
+#include "codegen/emit_slots.h"
+#include "codegen/emit_sync.h"
+#include "core/dependence.h"
+#include "core/schedule/kernel_plan.h"
+#include "core/schedule/kernel_scan.h"
+
+namespace sundog::codegen {
+
+// The whole kernel, `extern "C" __global__ void NAME(...)`: its parameters are the tensors of
+// kernel_parameters, in order.
+std::string emit_kernel(const MuGraph& graph, const Kernel& kernel, const KernelPlan& plan,
+                        const std::string& name, CudaTextOptions options);
+
+// Tensors that a kernel reads, then those that it writes, each in the order of the µGraph's tensors:
+// inputs, outputs, intermediates.
+std::vector<uint32_t> kernel_parameters(const MuGraph& graph, const Kernel& kernel);
+
+// An array in the registers of a thread: `count` elements of `type`, in groups of `inner` neighbours
+// (Vec<type, inner>, or float[inner]); inner 1 is a plain array.
+struct RegisterArray {
+  std::string name;
+  DType dtype = DType::kF32;
+  int64_t count = 1;
+  int64_t inner = 1;
+  bool vector = false;  // groups are sd::Vec
+
+  // "acc[r0][v]" for a flat index whose unit-1 part, if grouped, lies within one group.
+  std::string element(const Linear& index) const;
+  std::string declaration() const;
+};
+
+class KernelEmitter {
+ public:
+  KernelEmitter(const MuGraph& graph, const Kernel& kernel, const KernelPlan& plan,
+                CudaTextOptions options);
+  std::string run(const std::string& name);
+
+ private:
+  // One place in which terms are evaluated: the current element, and names of vectors loaded.
+  struct Scope {
+    uint32_t computation = 0;
+    const Slots* slots = nullptr;
+    std::map<TermId, Text> values;                 // evaluated under no select
+    std::map<std::pair<TermId, std::string>, std::pair<std::string, int>> vectors;  // name, width
+  };
+  // How threads write the elements they hold into a tile.
+  struct TileWriter {
+    std::string test;  // of the threads that write
+    int width = 1;     // elements written at once, collected in `vec`
+    AxisSet edges;     // axes along which a thread may hold padding
+  };
+
+  // emit_kernel.cpp: signature, grid, statements, loops
+  void declare_names();
+  void signature(const std::string& name);
+  void grid_indices();
+  void declare_arena();
+  void statements(const std::vector<Statement>& body);
+  void loop(const Loop& loop);
+  void loop_body(const Loop& loop, const std::vector<uint32_t>& ring);
+  bool loop_range(const Loop& loop, std::string& begin, std::string& end);
+  void ring_prologue(const Loop& loop, const std::vector<uint32_t>& ring, const std::string& begin,
+                     const std::string& end);
+  void compute(uint32_t id);
+  void start_accumulators(const Loop& loop);
+  std::vector<uint32_t> ring_of(const Loop& loop) const;
+  bool never_empty(const Loop& loop) const;
+  void finish_before(int position);
+
+  // emit_expression.cpp: terms at one element
+  Text value(Scope& scope, TermId term, const std::string& guard);
+  Text read_input(Scope& scope, TermId term, const InputTerm& input, const std::string& guard);
+  Text read_local(Scope& scope, TermId term, const LocalTerm& local, const std::string& guard);
+  std::string condition_text(const Slots& slots, const IndexCondition& condition);
+  void prepare_vectors(Scope& scope, TermId root);
+  void prepare_input(Scope& scope, TermId term, const InputTerm& input);
+  void prepare_local(Scope& scope, TermId term, const LocalTerm& local);
+  std::string presence(const Slots& slots, uint32_t id, bool operand, AxisSet edges);
+  std::vector<std::string> bound_tests(const Coordinates& at, const std::vector<Bound>& bounds);
+  Linear to_linear(const Coordinates& at, const Affine& e) const;
+  std::string element_address(uint32_t tensor, const std::vector<IndexExpr>& index,
+                              const Coordinates& at);
+
+  // emit_load.cpp: shared tiles
+  void copy_async(uint32_t id, const std::string& base);
+  void async_load(uint32_t id);
+  std::string tile_base(uint32_t id) const;  // pointer to the current copy
+  Linear tile_index(const SharedTile& tile, const Coordinates& at) const;
+  void fill_padding(uint32_t id);
+  void write_tile(uint32_t id, const Layout& layout);
+  TileWriter tile_writer(uint32_t id, const Slots& slots) const;
+  void write_element(uint32_t id, const Slots& slots, const TileWriter& writer,
+                     const std::string& text);
+  void flush_vector(uint32_t id, const Slots& slots, const TileWriter& writer);
+  void barrier(Hazards::Need need);
+  void read_barrier(const std::vector<uint32_t>& ids);
+  void write_barrier(uint32_t id);
+
+  // emit_elementwise.cpp
+  void elementwise(uint32_t id);
+  DType input_dtype(TermId term) const;
+
+  // emit_reduce.cpp
+  void reduction(uint32_t id);
+  void reduce_loops(uint32_t id, const RegisterArray& into, const std::string& only);
+  void rescale(uint32_t id, const RegisterArray& array);
+  void finish(const std::vector<uint32_t>& ids, bool add);
+  void finish_values(uint32_t id, bool add);
+  void combine_lanes(uint32_t id);
+  void scatter_parts(uint32_t id);
+  Text gathered(uint32_t id, const Slots& slots);
+  void add_into(uint32_t id);
+  std::string exp_text(const std::string& x);
+  void fill(const RegisterArray& array, double value);
+  std::string target_extra_test(uint32_t id) const;
+
+  // emit_mma.cpp
+  struct Fragments;  // names and loop variables of one product
+  void mma_loops(uint32_t id, const RegisterArray& into, const std::string& only);
+  void mma_step(const Fragments& x);
+  void fragment_origin(Fragments& x, bool a_side);
+  void load_fragment(const Fragments& x, bool a_side, bool pair, const std::string& atom);
+  void load_matrix(const Fragments& x, bool a_side, bool pair, const std::string& atom);
+  std::string fragment_word(const Fragments& x, bool a_side, const std::string& atom, int word) const;
+  void multiply(const Fragments& x, const std::string& n_atom, const std::string& b0,
+                const std::string& b1);
+
+  // emit_store.cpp
+  void store(const Store& store, const StorePlan& how);
+  std::string raw_source(const std::string& text, uint32_t id, DType dtype,
+                         bool from_registers) const;
+
+  // names and plans
+  const Computation& computation(uint32_t id) const { return kernel_.computations[id]; }
+  const ComputationPlan& plan(uint32_t id) const { return plan_.computations[id]; }
+  int64_t extent(AxisId f) const { return kernel_.factors[f].extent; }
+  AxisSet tile_axes(uint32_t id) const;
+  AxisSet bound(uint32_t id) const;
+  std::vector<Bound> read_bounds(uint32_t id, const InputTerm& input) const;
+  const ReduceTerm* reduce_of(uint32_t id) const;
+  RegisterArray result_array(uint32_t id) const;
+  RegisterArray part_array(uint32_t id) const;
+  bool separate_part(uint32_t id) const;
+  bool fresh_each_time(uint32_t id) const;  // no accumulator, or combined at each evaluation
+  Region region(const SharedTile& tile) const;
+  std::string describe(uint32_t id) const;
+
+  const MuGraph& graph_;
+  const Kernel& kernel_;
+  const KernelPlan& plan_;
+  KernelScan scan_;
+  std::vector<Dependence> dependences_;
+  AxisSet grid_, looped_;
+  Writer out_;
+  CudaText text_;
+  Hazards hazards_;
+  std::vector<std::string> names_, factors_, tensors_;  // computations, factors, tensors
+  std::vector<const Loop*> open_;                       // loops around, outermost first
+  int position_ = 0;
+  size_t next_store_ = 0;
+  std::map<AxisId, std::string> stage_of_;  // loops with a ring: the variable of its stage
+};
+
+}  // namespace sundog::codegen

@@ -1,0 +1,102 @@
+// The launcher raises a kernel's limit of shared memory once for each device and process, launches all
+// kernels on the stream and returns the first error of the CUDA runtime.
+#include "codegen/emit_launcher.h"
+
+#include <set>
+
+#include "codegen/cuda_text.h"
+
+namespace sundog::codegen {
+namespace {
+
+constexpr int64_t kSharedWithoutAsking = 48 * 1024;
+
+std::string pointer(const PlanArgument& a, const std::string& type) {
+  const std::string cast = "static_cast<" + type + "*>(";
+  switch (a.kind) {
+    case PlanArgument::Kind::kInput:
+      return cast + "inputs[" + std::to_string(a.index) + "])";
+    case PlanArgument::Kind::kOutput:
+      return cast + "outputs[" + std::to_string(a.index) + "])";
+    case PlanArgument::Kind::kWorkspace:
+      return "reinterpret_cast<" + type + "*>(static_cast<char*>(workspace) + " +
+             std::to_string(a.offset) + ")";
+  }
+  return "";
+}
+
+// The element type behind an argument.
+std::string argument_type(const PlanArgument& a, const LaunchPlan& plan, const MuGraph& graph) {
+  switch (a.kind) {
+    case PlanArgument::Kind::kInput:
+      return "const " + std::string(cuda_type(plan.inputs[static_cast<size_t>(a.index)].dtype));
+    case PlanArgument::Kind::kOutput:
+      return std::string(cuda_type(plan.outputs[static_cast<size_t>(a.index)].dtype));
+    case PlanArgument::Kind::kWorkspace:
+      break;
+  }
+  // Workspace tensors lie in the order of the µGraph, each at a multiple of 256 bytes.
+  int64_t offset = 0;
+  for (const DeviceTensor& tensor : graph.tensors) {
+    if (tensor.role != TensorRole::kIntermediate) continue;
+    const int64_t size = span_elements(tensor.decl) * bytes(tensor.decl.dtype);
+    if (offset == a.offset && size > 0) return std::string(cuda_type(tensor.decl.dtype));
+    offset += (size + 255) / 256 * 256;
+  }
+  return "float";
+}
+
+void raise_limits(Writer& out, const LaunchPlan& plan) {
+  bool any = false;
+  for (const PlanKernel& k : plan.kernels) any |= k.shared_bytes > kSharedWithoutAsking;
+  if (!any) return;
+  out.line("static bool ready[64] = {};  // by device: the limits of shared memory are raised");
+  out.line("int device = 0;");
+  out.line("if (cudaError_t error = cudaGetDevice(&device)) return error;");
+  out.open("if (device >= 64 || !ready[device])");
+  for (const PlanKernel& k : plan.kernels) {
+    if (k.shared_bytes <= kSharedWithoutAsking) continue;
+    out.open("if (cudaError_t error = cudaFuncSetAttribute(" + k.name +
+             ", cudaFuncAttributeMaxDynamicSharedMemorySize, " + std::to_string(k.shared_bytes) + "))");
+    out.line("return error;");
+    out.close();
+  }
+  out.line("if (device < 64) ready[device] = true;");
+  out.close();
+}
+
+}  // namespace
+
+std::string launcher_text(const LaunchPlan& plan, const std::vector<KernelStats>& stats,
+                          const MuGraph& graph) {
+  Writer out;
+  out.line("#if !defined(__CUDACC_RTC__) && !defined(SUNDOG_EMULATOR)");
+  out.line("#include <stddef.h>");
+  out.blank();
+  out.line("// Pointers in the order of the program's inputs and outputs; returns a cudaError_t.");
+  out.line("extern \"C\" size_t " + plan.name + "_workspace_bytes() { return " +
+           std::to_string(plan.workspace_bytes) + "; }");
+  out.blank();
+  out.open("extern \"C\" int " + plan.name +
+           "([[maybe_unused]] void* const* inputs, [[maybe_unused]] void* const* outputs,\n"
+           "    [[maybe_unused]] void* workspace, [[maybe_unused]] cudaStream_t stream)");
+  raise_limits(out, plan);
+  for (size_t i = 0; i < plan.kernels.size(); ++i) {
+    const PlanKernel& k = plan.kernels[i];
+    std::vector<std::string> arguments;
+    for (const PlanArgument& a : k.arguments) {
+      std::string type = argument_type(a, plan, graph);
+      // A parameter that a kernel only reads is const; a pointer converts to that by itself.
+      arguments.push_back(pointer(a, type));
+    }
+    out.line(k.name + "<<<" + std::to_string(stats[i].blocks) + ", " + std::to_string(k.block) + ", " +
+             std::to_string(k.shared_bytes) + ", stream>>>(" + join(arguments, ", ") + ");");
+    out.line("if (cudaError_t error = cudaGetLastError()) return error;");
+  }
+  out.line("return cudaSuccess;");
+  out.close();
+  out.line("#endif");
+  return out.text();
+}
+
+}  // namespace sundog::codegen

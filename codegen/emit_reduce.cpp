@@ -1,0 +1,302 @@
+// Reductions: partial sums of a thread, their combination over lanes and warps, accumulators over
+// loops, and the rescaling of accumulators by a running maximum.
+//
+// Combination over warps goes through scratch memory: each warp writes its part, and after a barrier
+// the parts are added up by whoever is to hold the result.  Several accumulators that end together
+// share the barrier.
+#include <algorithm>
+#include <limits>
+
+#include "codegen/emit_kernel.h"
+
+namespace sundog::codegen {
+namespace {
+
+constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
+
+double unit(ReduceKind kind) { return kind == ReduceKind::kSum ? 0 : kMinusInfinity; }
+
+// The statement that adds `x` to `to`.
+std::string merge(ReduceKind kind, const std::string& to, const std::string& x) {
+  if (kind == ReduceKind::kSum) return to + " += " + x + ";";
+  return to + " = sd::max(" + to + ", " + x + ");";
+}
+
+}  // namespace
+
+void KernelEmitter::fill(const RegisterArray& array, double value) {
+  out_.line("#pragma unroll");
+  std::string text = literal(value);
+  if (array.dtype != DType::kF32) {
+    text = "sd::from_float<" + std::string(cuda_type(array.dtype)) + ">(" + text + ")";
+  }
+  std::string element = array.name + "[i]";
+  if (array.inner > 1) {
+    const std::string inner = std::to_string(array.inner);
+    element = array.name + "[i / " + inner + "][i % " + inner + "]";
+  }
+  out_.line("for (int i = 0; i < " + std::to_string(array.count) + "; ++i) " + element + " = " + text +
+            ";");
+}
+
+// The threads that add what another reduction leaves to a target's partial sums: one for each lane and
+// warp over which the target is still to be combined.
+std::string KernelEmitter::target_extra_test(uint32_t id) const {
+  const ComputationPlan& p = plan(id);
+  const ComputationPlan& t = plan(computation(id).accumulate_into);
+  std::vector<std::string> tests;
+  const uint32_t lanes = t.combine.lanes & ~p.combine.lanes;
+  if (lanes != 0) tests.push_back("(lane & " + std::to_string(lanes) + ") == 0");
+  if (p.combine.warps.empty()) {
+    for (const Mode& m : t.combine.warps) {
+      Mode digit = m;
+      tests.push_back(digit_text(digit, kernel_.warps) + " == 0");
+    }
+  }
+  return join(tests, " && ");
+}
+
+void KernelEmitter::reduction(uint32_t id) {
+  const ComputationPlan& p = plan(id);
+  const Computation& c = computation(id);
+  const ReduceKind kind = reduce_of(id)->kind;
+  std::vector<uint32_t> operands = scan_.locals[id];
+  if (c.rescale != kNone) operands.push_back(c.rescale);
+  read_barrier(operands);
+  const auto loops = [&](const RegisterArray& into, const std::string& only) {
+    if (p.kind == Realisation::kMma) {
+      mma_loops(id, into, only);
+    } else {
+      reduce_loops(id, into, only);
+    }
+  };
+  if (p.into_partial) {
+    out_.open("");
+    loops(part_array(c.accumulate_into), target_extra_test(id));
+    out_.close();
+    return;
+  }
+  const bool accumulator = !p.loops.empty() && c.accumulate_into == kNone;
+  const bool fresh = fresh_each_time(id);
+  if (!accumulator) out_.line(result_array(id).declaration());
+  out_.open("");
+  const RegisterArray part = part_array(id);
+  if (fresh) {
+    if (separate_part(id)) out_.line(part.declaration());
+    fill(part, unit(kind));
+  }
+  if (c.rescale != kNone) rescale(id, fresh ? result_array(id) : part);
+  loops(part, "");
+  if (!p.deferred) finish({id}, accumulator && fresh);
+  if (c.accumulate_into != kNone) add_into(id);
+  out_.close();
+}
+
+void KernelEmitter::reduce_loops(uint32_t id, const RegisterArray& into, const std::string& only) {
+  const ComputationPlan& p = plan(id);
+  const ReduceTerm& reduce = *reduce_of(id);
+  const Slots slots(out_, kernel_, p.iteration);
+  const std::string present =
+      presence(slots, id, true, tile_axes(id) | p.reduced);
+  if (!only.empty()) out_.open("if (" + only + ")");
+  // Loops over reduced axes stay loops where no register is indexed by them.
+  AxisSet rolled = p.reduced;
+  for (uint32_t operand : scan_.locals[id]) {
+    const ComputationPlan& o = plan(operand);
+    if (o.in_registers && agrees(o.layout, p.iteration, tile_axes(operand))) {
+      rolled = rolled - tile_axes(operand);
+    }
+  }
+  Scope scope{id, &slots, {}, {}};
+  slots.for_each(
+      out_, rolled,
+      [&] {
+        scope.vectors.clear();
+        prepare_vectors(scope, reduce.operand);
+      },
+      [&] {
+        scope.values.clear();
+        std::string text = value(scope, reduce.operand, "").text;
+        if (!present.empty()) text = "(" + present + ") ? " + text + " : " + literal(unit(reduce.kind));
+        const std::string element = into.element(slots.index_in(p.partial));
+        out_.line(merge(reduce.kind, element, present.empty() ? text : "(" + text + ")"));
+      });
+  if (!only.empty()) out_.close();
+}
+
+// Multiplies an accumulator by exp(m' - m), m' being the maximum when it was last added to.
+void KernelEmitter::rescale(uint32_t id, const RegisterArray& array) {
+  const Computation& c = computation(id);
+  const ComputationPlan& p = plan(id);
+  const Layout& own = p.deferred ? p.partial : p.layout;
+  const AxisSet rows = tile_axes(c.rescale);
+  out_.open("");
+  const Layout row_layout = slice(own, rows);
+  const Slots row(out_, kernel_, row_layout);
+  Scope scope{id, &row, {}, {}};
+  std::string scale;
+  row.for_each(out_, {}, nullptr, [&] {
+    const LocalTerm maximum{c.rescale, rows};
+    const Text now = read_local(scope, kNoTerm, maximum, "");
+    const std::string last = names_[id] + "_last[" + row.index_in(row_layout).text() + "]";
+    out_.line("const float now = " + now.text + ";");
+    out_.line("const float scale = " + last + " == " + literal(kMinusInfinity) + " ? 0.0f : " +
+              exp_text(last + " - now") + ";");
+    out_.line(last + " = now;");
+    // The registers of this row.
+    std::vector<RegisterLoop> digits = row.loops();
+    int open = 0;
+    for (const Mode& m : own.modes) {
+      if (m.holder != Holder::kReg || m.extent <= 1 || rows.has(m.axis)) continue;
+      const std::string var = out_.fresh("r");
+      out_.line("#pragma unroll");
+      out_.open("for (int " + var + " = 0; " + var + " < " + std::to_string(m.extent) + "; ++" + var + ")");
+      digits.push_back({m, var});
+      ++open;
+    }
+    out_.line(array.element(register_index(own, digits)) + " *= scale;");
+    for (; open > 0; --open) out_.close();
+  });
+  out_.close();
+}
+
+std::string KernelEmitter::exp_text(const std::string& x) {
+  return text_.exp({x, 2, {}, {}, {}, {}}).text;
+}
+
+// --- combination
+
+void KernelEmitter::combine_lanes(uint32_t id) {
+  const uint32_t lanes = plan(id).combine.lanes;
+  if (lanes == 0) return;
+  const RegisterArray part = part_array(id);
+  std::string element = part.name + "[i]";
+  if (part.inner > 1) {
+    const std::string inner = std::to_string(part.inner);
+    element = part.name + "[i / " + inner + "][i % " + inner + "]";
+  }
+  const char* function = reduce_of(id)->kind == ReduceKind::kSum ? "lane_sum" : "lane_max";
+  out_.line("#pragma unroll");
+  out_.line("for (int i = 0; i < " + std::to_string(part.count) + "; ++i) " + element + " = sd::" +
+            function + "<" + std::to_string(lanes) + ">(" + element + ");");
+}
+
+// Each warp writes its part of each element, once.
+void KernelEmitter::scatter_parts(uint32_t id) {
+  const ComputationPlan& p = plan(id);
+  const SharedTile& scratch = *p.combine.scratch;
+  barrier(hazards_.before_write(region(scratch)));
+  out_.open("");
+  const Slots slots(out_, kernel_, p.partial);
+  std::vector<Mode> holders = p.partial.modes;
+  std::erase_if(holders, [](const Mode& m) { return m.holder == Holder::kReg; });
+  int64_t step = scratch.elements();
+  Linear part;
+  for (const Mode& m : p.combine.warps) {
+    holders.push_back(m);
+    part.add("(" + digit_text(m, kernel_.warps) + ")", step);
+    step *= m.extent;
+  }
+  const std::string primary = join(primary_tests(holders, kernel_.warps), " && ");
+  if (!primary.empty()) out_.open("if (" + primary + ")");
+  const std::string base = names_[id] + "_scratch";
+  slots.for_each(out_, {}, nullptr, [&] {
+    const std::vector<std::string> tests =
+        slots.edge_tests([&](AxisId f) { return extent(f); }, tile_axes(id));
+    Linear index = tile_index(scratch, slots.coordinates());
+    index.add(part, 1);
+    out_.line((tests.empty() ? "" : "if (" + join(tests, " && ") + ") ") + base + "[" + index.text() +
+              "] = " + part_array(id).element(slots.index_in(p.partial)) + ";");
+  });
+  if (!primary.empty()) out_.close();
+  out_.close();
+  hazards_.write(region(scratch));
+}
+
+// The sum of all warps' parts of the current element.
+Text KernelEmitter::gathered(uint32_t id, const Slots& slots) {
+  const SharedTile& scratch = *plan(id).combine.scratch;
+  const std::string base = names_[id] + "_scratch";
+  const ReduceKind kind = reduce_of(id)->kind;
+  const std::string name = out_.fresh("t");
+  const std::string index = tile_index(scratch, slots.coordinates()).text();
+  const std::vector<std::string> tests =
+      slots.edge_tests([&](AxisId f) { return extent(f); }, tile_axes(id));
+  out_.line("float " + name + " = " + literal(unit(kind)) + ";");
+  if (!tests.empty()) out_.open("if (" + join(tests, " && ") + ")");
+  out_.line("#pragma unroll");
+  out_.open("for (int i = 0; i < " + std::to_string(scratch.copies) + "; ++i)");
+  out_.line(merge(kind, name, base + "[" + index + " + i * " + std::to_string(scratch.elements()) + "]"));
+  out_.close();
+  if (!tests.empty()) out_.close();
+  return {name, 0, {}, {}, {}, {}};
+}
+
+void KernelEmitter::finish(const std::vector<uint32_t>& ids, bool add) {
+  Hazards::Need need = Hazards::Need::kNothing;
+  for (uint32_t id : ids) combine_lanes(id);
+  for (uint32_t id : ids) {
+    if (plan(id).combine.scratch) {
+      need = std::max(need, hazards_.before_write(region(*plan(id).combine.scratch)));
+    }
+  }
+  barrier(need);
+  for (uint32_t id : ids) {
+    if (plan(id).combine.scratch) scatter_parts(id);
+  }
+  need = Hazards::Need::kNothing;
+  for (uint32_t id : ids) {
+    if (!plan(id).combine.scratch) continue;
+    need = std::max(need, hazards_.before_read(region(*plan(id).combine.scratch)));
+  }
+  barrier(need);
+  for (uint32_t id : ids) finish_values(id, add);
+  for (uint32_t id : ids) {
+    if (plan(id).shared) write_tile(id, plan(id).layout);
+  }
+}
+
+void KernelEmitter::finish_values(uint32_t id, bool add) {
+  const ComputationPlan& p = plan(id);
+  const bool separate = separate_part(id);
+  const RegisterArray result = result_array(id);
+  if (p.deferred && separate) out_.line(result.declaration());
+  if (!separate && !p.combine.scratch) return;  // already in place
+  out_.open("");
+  const Slots slots(out_, kernel_, p.layout);
+  if (p.combine.scratch) hazards_.read(region(*p.combine.scratch));
+  slots.for_each(out_, {}, nullptr, [&] {
+    const Text x = p.combine.scratch
+                       ? gathered(id, slots)
+                       : Text{part_array(id).element(slots.index_in(p.partial)), 0, {}, {}, {}, {}};
+    const std::string element = result.element(slots.index_in(p.layout));
+    if (add) {
+      out_.line(merge(reduce_of(id)->kind, element, x.text));
+    } else if (result.dtype != DType::kF32) {
+      out_.line(element + " = sd::from_float<" + std::string(cuda_type(result.dtype)) + ">(" + x.text +
+                ");");
+    } else {
+      out_.line(element + " = " + x.text + ";");
+    }
+  });
+  out_.close();
+}
+
+// The finished value of `id`, added to the finished value of its target.
+void KernelEmitter::add_into(uint32_t id) {
+  const uint32_t to = computation(id).accumulate_into;
+  const ComputationPlan& t = plan(to);
+  const bool direct = plan(id).in_registers && agrees(plan(id).layout, t.layout, tile_axes(id));
+  if (!direct) read_barrier({id});
+  out_.open("");
+  const Slots slots(out_, kernel_, t.layout);
+  Scope scope{id, &slots, {}, {}};
+  slots.for_each(out_, {}, nullptr, [&] {
+    const Text x = read_local(scope, kNoTerm, LocalTerm{id, tile_axes(id)}, "");
+    out_.line(merge(reduce_of(to)->kind, result_array(to).element(slots.index_in(t.layout)), x.text));
+  });
+  out_.close();
+  if (t.shared) write_tile(to, t.layout);
+}
+
+}  // namespace sundog::codegen
