@@ -167,6 +167,8 @@ class GroupRing {
   void fail(std::string reason);
   void redraw(std::string reason);
   Value infinite_product(const Value& a, const Value& b);
+
+  // group_ring_quotients.cpp
   Value reciprocal(const Value& a);
   Value reciprocal_of_sum(const Value& numerator);
   Value reciprocal_of_term(const Term& term, const Growth& growth);

@@ -49,7 +49,7 @@ void search_witness(std::span<const SmallCase> cases, const FieldResult& field,
 }
 
 // Work of one run in floating point; some 10^7 index values take a second.
-constexpr double kFloatWork = 1 << 20;
+constexpr double kFloatWork = 1 << 21;
 
 void accept(const std::vector<SmallCase>& cases, const std::optional<SmallCase>& tiles,
             const FieldResult& field, const VerifyOptions& options, Verdict* v) {

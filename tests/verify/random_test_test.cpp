@@ -1,0 +1,114 @@
+#include "verify/random_test.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <set>
+
+#include "core/text.h"
+#include "tests/verify/pairs.h"
+#include "verify/growth.h"
+
+namespace sundog::verify {
+namespace {
+
+Program parsed(const std::string& text) {
+  auto program = parse_program(text, "test.sd");
+  EXPECT_TRUE(program.ok()) << to_string(program.error());
+  return *program;
+}
+
+FieldResult test(const std::string& program, const std::string& candidate,
+                 const FieldOptions& options = {}) {
+  const Program p = parsed(program), q = parsed(candidate);
+  const auto cases = small_cases(p, q);
+  EXPECT_TRUE(cases.ok());
+  return field_test(*cases, options);
+}
+
+const std::string kHead = "program p(n = 5, k = 7) {\n input x: f32[n, k]\n input w: f32[k]\n";
+
+TEST(RandomTest, RunsRoundsUntilTheBoundIsAsAsked) {
+  const std::string text = kHead + "output y: f32[n] = sum[k](x * w) }";
+  FieldOptions options;
+  const FieldResult two = test(text, text, options);
+  EXPECT_EQ(two.answer, Sameness::kSame);
+  EXPECT_LE(two.evidence.error_bound_log2, -60);
+  EXPECT_EQ(two.evidence.primes.size(), static_cast<size_t>(two.evidence.rounds));
+  EXPECT_EQ(std::set<uint64_t>(two.evidence.primes.begin(), two.evidence.primes.end()).size(),
+            two.evidence.primes.size());
+  options.error_log2 = -200;
+  const FieldResult more = test(text, text, options);
+  EXPECT_GT(more.evidence.rounds, two.evidence.rounds);
+  EXPECT_LE(more.evidence.error_bound_log2, -200);
+  options.max_rounds = 2;
+  const FieldResult few = test(text, text, options);
+  EXPECT_EQ(few.answer, Sameness::kUndecided);
+  EXPECT_FALSE(few.reason.empty());
+}
+
+// Programs that agree when inputs are consecutive integers (x[n, k] = 7 n + k is affine) and differ
+// else.
+TEST(RandomTest, IsNotFooledByWhatConsecutiveIntegersHide) {
+  const std::string a = kHead + "output y: f32[n] = sum[k](softmax[k](x) * w) }";
+  const std::string b = kHead + "output y: f32[n] = sum[k](softmax[k](w) * w) }";
+  const FieldResult r = test(a, b);
+  EXPECT_EQ(r.answer, Sameness::kDifferent);
+  EXPECT_EQ(r.evidence.rounds, 1);
+}
+
+TEST(RandomTest, UndefinedIsUndecidedWithTheReason) {
+  const std::string a = kHead + "output y: f32[n] = sum[k](x) / (sum[k](w) - sum[k](w)) }";
+  const FieldResult r = test(a, a);
+  EXPECT_EQ(r.answer, Sameness::kUndecided);
+  EXPECT_NE(r.reason.find("division by zero"), std::string::npos) << r.reason;
+}
+
+TEST(RandomTest, EagerCastsAreKept) {
+  const std::string a = kHead + "output y: f32[n] = sum[k](cast(x, f16) * w) }";
+  const std::string b = kHead + "output y: f32[n] = sum[k](x * w) }";
+  FieldOptions options;
+  EXPECT_EQ(test(a, b, options).answer, Sameness::kSame);
+  options.rounding = Rounding::kEager;
+  EXPECT_EQ(test(a, b, options).answer, Sameness::kDifferent);
+  EXPECT_EQ(test(a, a, options).answer, Sameness::kSame);
+}
+
+TEST(RandomTest, NestedExponentialsAreTold) {
+  const std::string a = kHead + "output y: f32[n] = sum[k](softmax[k](silu(x)) * w) }";
+  const FieldResult r = test(a, a);
+  EXPECT_EQ(r.answer, Sameness::kSame);
+  EXPECT_TRUE(r.evidence.nested);
+  const std::string b = kHead + "output y: f32[n] = sum[k](softmax[k](x) * w) }";
+  EXPECT_FALSE(test(b, b).evidence.nested);
+}
+
+TEST(RandomTest, AnOrdinaryCandidateTakesFarLessThanASecond) {
+  const std::string text = read_file(pairs_folder() / "attention_online.equal.mu");
+  const auto program = program_of(text);
+  const auto graph = parse_mugraph(text, "online.mu", *program);
+  ASSERT_TRUE(graph.ok());
+  const auto start = std::chrono::steady_clock::now();
+  const auto cases = small_cases(*program, *graph);
+  ASSERT_TRUE(cases.ok());
+  EXPECT_EQ(field_test(*cases, {}).answer, Sameness::kSame);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  EXPECT_LT(seconds.count(), 2);  // some 30 ms without sanitizers
+}
+
+TEST(Growth, BoundsWhatItSays) {
+  const Growth a{2, 1, 3, 2}, b{1, 4, 5, 1};
+  const Growth sum = growth_of_sum(a, b), product = growth_of_product(a, b);
+  EXPECT_EQ(sum.degree, 6);
+  EXPECT_EQ(sum.below, 5);
+  EXPECT_EQ(product.degree, 3);
+  EXPECT_EQ(product.below, 5);
+  EXPECT_EQ(growth_of_inverse(a).degree, 1);
+  EXPECT_EQ(growth_of_many(a, 3).below, 3);
+  EXPECT_GE(std::exp2(log2_sum(3, 5)), 40);
+  EXPECT_LT(std::exp2(log2_sum(3, 5)), 40.01);
+}
+
+}  // namespace
+}  // namespace sundog::verify
