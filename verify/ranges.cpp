@@ -73,14 +73,17 @@ bool RangeRing::at_most_zero(const Value& a) {
     return std::includes(all.begin(), all.end(), parts.begin(), parts.end());
   };
   if (size_of(a) == 0) return true;
-  for (auto m = maxima_.rbegin(); m != maxima_.rend(); ++m) {
-    if (within(GroupRing::add(a, *m), *m)) return true;
-  }
-  for (const Value& scale : scales_) {
-    const Value inverse = GroupRing::div(integer(1), scale);
-    const Value whole = GroupRing::mul(a, inverse);
-    for (auto m = maxima_.rbegin(); m != maxima_.rend(); ++m) {
-      if (within(GroupRing::add(whole, *m), *m)) return true;
+  // Neighbours in a loop nest have neighbouring maxima: the search goes on where it last ended.
+  for (size_t s = 0; s <= scales_.size(); ++s) {
+    const size_t scale = (last_scale_ + s) % (scales_.size() + 1);
+    const Value whole =
+        scale == 0 ? a : GroupRing::mul(a, GroupRing::div(integer(1), scales_[scale - 1]));
+    for (size_t m = 0; m < maxima_.size(); ++m) {
+      const size_t at = (last_maximum_ + m) % maxima_.size();
+      if (!within(GroupRing::add(whole, maxima_[at]), maxima_[at])) continue;
+      last_scale_ = scale;
+      last_maximum_ = at;
+      return true;
     }
   }
   return false;

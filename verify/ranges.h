@@ -45,6 +45,7 @@ class RangeRing : public GroupRing {
   std::vector<Value> maxima_;
   std::vector<Value> scales_;  // positive constants other than 1 that values were multiplied by
   std::set<uint32_t> known_maxima_;
+  size_t last_scale_ = 0, last_maximum_ = 0;  // that at_most_zero succeeded with
   Hazards hazards_;
 };
 

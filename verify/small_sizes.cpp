@@ -284,6 +284,7 @@ Result<std::vector<SmallCase>> small_cases(const Program& program, const Program
 Result<std::vector<SmallCase>> small_cases(const Program& program, const MuGraph& candidate) {
   std::vector<SmallCase> cases;
   const auto add = [&](Program p, MuGraph g) {
+    if (!check(g, p).ok()) return;  // sizes that this structure cannot have
     std::string sizes = sizes_text(p);
     cases.push_back({std::move(p), std::move(g), std::move(sizes)});
   };
@@ -293,15 +294,15 @@ Result<std::vector<SmallCase>> small_cases(const Program& program, const MuGraph
     Result<MuGraph> graph = enlarged(shrunk->graph, shrunk->program, &larger);
     add(shrunk->program, shrunk->graph);
     if (graph.ok()) {
-      Program other = with_extents(shrunk->program, larger);
-      if (check(*graph, other).ok()) add(std::move(other), *std::move(graph));
+      add(with_extents(shrunk->program, larger), *std::move(graph));
     }
   }
   // A literal in a condition means what it says at the sizes that it was written for alone.
   if (is_small(program) && (cases.empty() || sizes_text(program) != cases[0].sizes)) {
     add(program, candidate);
   }
-  if (cases.empty()) return shrunk.error();
+  if (cases.empty() && !shrunk.ok()) return shrunk.error();
+  if (cases.empty()) return unsupported("no small sizes suit the structure of this µGraph");
   return cases;
 }
 

@@ -57,6 +57,32 @@ std::string test_name(const testing::TestParamInfo<std::string>& pair) {
 INSTANTIATE_TEST_SUITE_P(Programs, Pairs, testing::ValuesIn(pair_files({".equal.", ".differ."})),
                          test_name);
 
+// Every program of benchmarks/programs is itself, at its full size.
+class Itself : public testing::TestWithParam<std::string> {};
+
+TEST_P(Itself, IsEquivalent) {
+  const auto path =
+      std::filesystem::path(SUNDOG_SOURCE_DIR) / "benchmarks/programs" / (GetParam() + ".sd");
+  const auto program = parse_program(read_file(path), path.string());
+  ASSERT_TRUE(program.ok()) << to_string(program.error());
+  const Verdict verdict = verify(*program, *program);
+  EXPECT_EQ(verdict.answer, Verdict::kEquivalent) << verdict.reason;
+  EXPECT_FALSE(verdict.field.image_only);
+  EXPECT_LE(verdict.field.error_bound_log2, -60);
+}
+
+std::vector<std::string> benchmark_programs() {
+  std::vector<std::string> names;
+  const auto folder = std::filesystem::path(SUNDOG_SOURCE_DIR) / "benchmarks/programs";
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() == ".sd") names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, Itself, testing::ValuesIn(benchmark_programs()), test_name);
+
 // A wrong program that consecutive integers as inputs cannot tell from the right one, at full size.
 TEST(Verdict, WrongQkNormIsDifferentWithAWitness) {
   const std::string text = read_file(pairs_folder() / "qk_norm_wrong.differ.sd");
