@@ -8,6 +8,7 @@
 #include "codegen/emit_kernel.h"
 
 #include <algorithm>
+#include <cctype>
 #include <limits>
 #include <set>
 
@@ -28,6 +29,41 @@ void collect_stored(const std::vector<Statement>& body, std::set<uint32_t>& stor
     if (const auto* store = std::get_if<Store>(&statement.node)) stored.insert(store->tensor);
     if (const auto* loop = std::get_if<Loop>(&statement.node)) collect_stored(loop->body, stored);
   }
+}
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+// Drops declarations "const int NAME = ...;" of names that nothing else mentions: coordinates that a
+// layout offers and the code around it turned out not to need.
+std::string without_unused(const std::string& text) {
+  std::map<std::string_view, int> mentions;
+  const std::string_view view(text);
+  for (size_t i = 0; i < view.size();) {
+    size_t end = i;
+    while (end < view.size() && is_word(view[end])) ++end;
+    if (end > i) ++mentions[view.substr(i, end - i)];
+    i = std::max(end, i + 1);
+  }
+  std::string result;
+  bool dropped = false;
+  for (size_t i = 0; i < view.size();) {
+    const size_t end = std::min(view.find('\n', i), view.size() - 1) + 1;
+    const std::string_view line = view.substr(i, end - i);
+    constexpr std::string_view kHead = "const int ";
+    const size_t first = line.find_first_not_of(' ');
+    bool unused = false;
+    if (first != std::string_view::npos && line.substr(first).starts_with(kHead)) {
+      const size_t begin = first + kHead.size();
+      size_t stop = begin;
+      while (stop < line.size() && is_word(line[stop])) ++stop;
+      unused = mentions[line.substr(begin, stop - begin)] == 1 &&
+               line.find(", ", stop) == std::string_view::npos;
+    }
+    if (!unused) result += line;
+    dropped |= unused;
+    i = end;
+  }
+  return dropped ? without_unused(result) : result;
 }
 
 std::set<uint32_t> stored_tensors(const Kernel& kernel) {
@@ -98,7 +134,7 @@ std::string KernelEmitter::run(const std::string& name) {
   declare_arena();
   statements(kernel_.body);
   out_.close();
-  return out_.text();
+  return without_unused(out_.text());
 }
 
 void KernelEmitter::signature(const std::string& name) {
