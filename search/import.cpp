@@ -88,7 +88,16 @@ class Importer {
       }
     }
     std::vector<ClassId> outputs;
-    for (TermId t : roots) outputs.push_back(classes_[t]);
+    for (const Output& o : program_.outputs) {
+      AxisSet dims;
+      for (const IndexExpr& e : o.tensor.dims) dims |= e.axis_set();
+      const ClassId c = classes_[o.value];
+      if (!(bank_.factors(dims) == bank_[c].axes) || bank_.is_constant(c)) {
+        return unsupported("the program is not searched: output '" + o.tensor.name +
+                           "' does not vary along all its axes");
+      }
+      outputs.push_back(c);
+    }
     return outputs;
   }
 

@@ -10,7 +10,7 @@
 #include <set>
 
 #include "core/check.h"
-#include "search/drop_unit_factors.h"
+#include "search/settle.h"
 
 namespace sundog::search {
 namespace {
@@ -180,10 +180,10 @@ void set_stages(std::vector<Statement>& body, const Kernel& kernel, int stages) 
 }
 
 Kernel finish_kernel(const MuGraph& graph, const KernelPlan& plan, const Machine& machine,
-                     std::vector<AxisId>& new_id) {
-  Dropped dropped = drop_unit_factors(graph, plan.kernel);
-  Kernel kernel = std::move(dropped.kernel);
-  new_id = std::move(dropped.new_id);
+                     AxisId program_axes, std::vector<AxisId>& new_id) {
+  Settled settled = settle(graph, plan.kernel, program_axes);
+  Kernel kernel = std::move(settled.kernel);
+  new_id = std::move(settled.new_id);
   const KernelProfile p = profile(graph, kernel);
   const std::vector<int64_t> extents = factor_extents(kernel);
   const ThreadLevel level = choose_thread_level(kernel, p.roles, extents);
@@ -207,6 +207,7 @@ MuGraph finish(GraphPlan plan, const std::vector<std::vector<int64_t>>& tiles,
                const std::vector<int64_t>& part_counts, const Machine& machine) {
   for (size_t i = 0; i < plan.parts.size(); ++i) plan.parts[i].count = part_counts[i];
   set_part_counts(plan);
+  const AxisId program_axes = static_cast<AxisId>(plan.graph.axes.size() - plan.parts.size());
   for (size_t k = 0; k < plan.kernels.size(); ++k) {
     KernelPlan& kernel = plan.kernels[k];
     for (size_t s = 0; s < kernel.splits.size(); ++s) {
@@ -216,7 +217,7 @@ MuGraph finish(GraphPlan plan, const std::vector<std::vector<int64_t>>& tiles,
       set_tile(kernel, split, tiles[k][s], count);
     }
     std::vector<AxisId> new_id;
-    Kernel done = finish_kernel(plan.graph, kernel, machine, new_id);
+    Kernel done = finish_kernel(plan.graph, kernel, machine, program_axes, new_id);
     for (const Part& p : plan.parts) {
       MuAxis& axis = plan.graph.axes[p.mu_axis];
       if (axis.kernel == k) axis.factor = new_id[axis.factor];

@@ -2,7 +2,7 @@
 // (a block that holds a whole row, a batch of one row a block).  Emitting those would hand loops of one
 // iteration and index arithmetic over zeros to every later stage, so they are removed here, in one
 // place, instead of being special cases of enumeration and lowering.
-#include "search/drop_unit_factors.h"
+#include "search/settle.h"
 
 #include "core/check.h"
 #include "search/term_copy.h"
@@ -10,9 +10,10 @@
 namespace sundog::search {
 namespace {
 
-class FactorDropper {
+class Settler {
  public:
-  FactorDropper(const MuGraph& graph, const Kernel& kernel) : graph_(graph), from_(kernel) {
+  Settler(const MuGraph& graph, const Kernel& kernel, AxisId program_axes)
+      : graph_(graph), from_(kernel), program_axes_(program_axes) {
     std::vector<int> left(graph.axes.size(), 0);
     for (const Factor& f : kernel.factors) ++left[f.axis];
     for (size_t f = 0; f < kernel.factors.size(); ++f) {
@@ -24,13 +25,18 @@ class FactorDropper {
     renumber(left);
   }
 
-  Dropped run() {
+  Settled run() {
     to_.name = from_.name;
     to_.warps = from_.warps;
     for (AxisId f : from_.grid) {
       if (kept_[f]) to_.grid.push_back(new_id_[f]);
     }
     TermCopier copier(from_.terms, to_.terms, index_of_);
+    copier.replace = [&](TermId t) -> std::optional<TermId> {
+      const auto* in = std::get_if<InputTerm>(&from_.terms[t]);
+      if (in == nullptr) return {};
+      return to_.terms.input(in->tensor, index(in->tensor, in->index, copier));
+    };
     to_.computations = from_.computations;
     for (Computation& c : to_.computations) {
       std::vector<AxisId> axes;
@@ -56,7 +62,7 @@ class FactorDropper {
       }
       const AxisId id = static_cast<AxisId>(to_.factors.size());
       new_id_.push_back(id);
-      index_of_.push_back(IndexExpr::of(id));
+      index_of_.push_back(IndexExpr::of(id) * from_.factors[f].stride);
       Factor factor = from_.factors[f];
       if (left[factor.axis] == 1) {
         factor.name = graph_.axes[factor.axis].name;
@@ -66,13 +72,27 @@ class FactorDropper {
     }
   }
 
+  std::vector<IndexExpr> index(uint32_t tensor, const std::vector<IndexExpr>& from,
+                               const TermCopier& copier) const {
+    std::vector<IndexExpr> out;
+    for (size_t d = 0; d < from.size(); ++d) {
+      AxisId axis = 0, part = 0;
+      if (graph_.tensors[tensor].decl.dims[d].is_axis(&axis) && axis >= program_axes_ &&
+          from[d].is_axis(&part)) {
+        out.push_back(kept_[part] ? IndexExpr::of(new_id_[part]) : IndexExpr::of_constant(0));
+      } else {
+        out.push_back(copier.copy(from[d]));
+      }
+    }
+    return out;
+  }
+
   void copy_body(const std::vector<Statement>& from, std::vector<Statement>& to,
                  const TermCopier& copier) {
     for (const Statement& s : from) {
       if (const auto* store = std::get_if<Store>(&s.node)) {
-        Store copy{store->computation, store->tensor, {}};
-        for (const IndexExpr& e : store->index) copy.index.push_back(copier.copy(e));
-        to.push_back({std::move(copy)});
+        to.push_back({Store{store->computation, store->tensor,
+                            index(store->tensor, store->index, copier)}});
       } else if (const auto* loop = std::get_if<Loop>(&s.node)) {
         if (!kept_[loop->factor]) {
           copy_body(loop->body, to, copier);
@@ -99,6 +119,7 @@ class FactorDropper {
 
   const MuGraph& graph_;
   const Kernel& from_;
+  AxisId program_axes_;
   Kernel to_;
   std::vector<bool> kept_;
   std::vector<AxisId> new_id_;
@@ -107,8 +128,8 @@ class FactorDropper {
 
 }  // namespace
 
-Dropped drop_unit_factors(const MuGraph& graph, const Kernel& kernel) {
-  return FactorDropper(graph, kernel).run();
+Settled settle(const MuGraph& graph, const Kernel& kernel, AxisId program_axes) {
+  return Settler(graph, kernel, program_axes).run();
 }
 
 }  // namespace sundog::search

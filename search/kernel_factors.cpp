@@ -1,0 +1,137 @@
+// The factors of a lowered kernel.
+//
+// An axis that is on the grid of all outputs is cut into grid and tile; one that loops into loop and
+// tile; a reduced one that may not loop here is a tile as a whole.  The factors of the bank map onto
+// these: on an axis that is parallel in this kernel all three bank factors together are the axis.
+#include <algorithm>
+
+#include "core/check.h"
+#include "search/kernel_lowerer.h"
+
+namespace sundog::search {
+
+int KernelLowerer::part_index(AxisId part) {
+  const auto it = parent_.part_of_.find(part);
+  if (it != parent_.part_of_.end()) return it->second;
+  GraphPlan& plan = parent_.plan_;
+  const AxisId base = bank_.axes()[part].base;
+  const std::string name = plan.graph.axes[base].name + ".s";
+  const AxisId mu_axis = static_cast<AxisId>(plan.graph.axes.size());
+  plan.graph.axes.push_back({name, 2, static_cast<uint32_t>(plan.kernels.size()), 0});
+  const int index = static_cast<int>(plan.parts.size());
+  plan.parts.push_back({base, mu_axis, plan.graph.axes[base].extent, 2});
+  parent_.part_of_[part] = index;
+  return index;
+}
+
+void KernelLowerer::add_split_of(AxisId base) {
+  const BaseAxis& b = bank_.base(base);
+  const MuGraph& graph = parent_.plan_.graph;
+  AxisSet used;  // own factors: parts that are only read as a whole are another axis
+  for (const BodyItem& item : body_.items) {
+    used |= (term(item.term).axes - whole(item.term)) & b.all;
+  }
+  if (used.empty()) return;
+  Split s;
+  s.axis = base;
+  s.extent = graph.axes[base].extent;
+  const std::string& name = graph.axes[base].name;
+  auto& factors = plan_.kernel.factors;
+  const auto add = [&](const std::string& suffix) {
+    factors.push_back({name + suffix, base, 1, 1});
+    return static_cast<AxisId>(factors.size() - 1);
+  };
+  bool bare_part = false;  // a part is read where the rest of the axis is not
+  for (const BodyItem& item : body_.items) {
+    const AxisSet axes = term(item.term).axes;
+    bare_part = bare_part || (b.part != kNoAxis && axes.has(b.part) && !axes.has(b.tile) &&
+                              !whole(item.term).has(b.part));
+  }
+  const bool parallel = shape_.parallel.has(base);
+  if (b.part != kNoAxis && shape_.grid_parts.has(b.part) && (!parallel || bare_part)) {
+    s.shared_part = part_index(b.part);
+    s.part = add(".p");
+    plan_.kernel.grid.push_back(s.part);
+  }
+  s.looped = shape_.looped.has(base);
+  if (s.looped || parallel || !b.reduced) {
+    s.outer = add(".o");
+    if (!s.looped) plan_.kernel.grid.push_back(s.outer);
+  }
+  s.inner = add(".i");
+  split_of_[base] = plan_.splits.size();
+  plan_.splits.push_back(s);
+  if (s.part != kNoFactor) {
+    MuAxis& axis = parent_.plan_.graph.axes[parent_.plan_.parts[static_cast<size_t>(s.shared_part)].mu_axis];
+    if (axis.kernel == parent_.plan_.kernels.size()) {
+      axis.factor = s.part;
+      factors[s.part].name = axis.name;
+    }
+  }
+}
+
+void KernelLowerer::add_splits() {
+  for (AxisId base = 0; base < bank_.base_count(); ++base) add_split_of(base);
+  AxisSet whole_parts;
+  for (AxisSet w : shape_.whole_parts) whole_parts |= w;
+  for (AxisId part : whole_parts) {
+    const int index = part_index(part);
+    Split s;
+    s.axis = parent_.plan_.parts[static_cast<size_t>(index)].mu_axis;
+    s.extent = 2;
+    s.whole_part = index;
+    s.inner = static_cast<AxisId>(plan_.kernel.factors.size());
+    plan_.kernel.factors.push_back({parent_.plan_.graph.axes[s.axis].name, s.axis, 1, 1});
+    whole_split_[part] = plan_.splits.size();
+    plan_.splits.push_back(s);
+  }
+}
+
+AxisSet KernelLowerer::factors_of_axes(AxisSet axes, AxisSet whole_parts) const {
+  AxisSet out;
+  for (AxisId a : axes) {
+    const BankAxis& axis = bank_.axes()[a];
+    if (axis.level == Level::kPart && whole_parts.has(a)) {
+      out.insert(plan_.splits[whole_split_.at(a)].inner);
+      continue;
+    }
+    const auto it = split_of_.find(axis.base);
+    if (it == split_of_.end()) continue;
+    const Split& s = plan_.splits[it->second];
+    const auto insert = [&](AxisId f) {
+      if (f != kNoFactor) out.insert(f);
+    };
+    switch (axis.level) {
+      case Level::kWhole:
+        insert(s.outer);
+        insert(s.inner);
+        break;
+      case Level::kPart:
+        insert(s.part);
+        break;
+      case Level::kStep:
+        if (s.looped) insert(s.outer);
+        break;
+      case Level::kTile:
+        insert(s.inner);
+        if (!s.looped) insert(s.outer);
+        break;
+    }
+  }
+  return out;
+}
+
+std::vector<IndexExpr> KernelLowerer::program_index() const {
+  std::vector<IndexExpr> index;
+  for (AxisId a = 0; a < bank_.base_count(); ++a) index.push_back(axis_index(plan_.kernel, a));
+  return index;
+}
+
+IndexExpr KernelLowerer::part_position(AxisId part, bool is_whole) const {
+  if (is_whole) return IndexExpr::of(plan_.splits[whole_split_.at(part)].inner);
+  const Split& s = plan_.splits[split_of_.at(bank_.axes()[part].base)];
+  SUNDOG_CHECK(s.part != kNoFactor);
+  return IndexExpr::of(s.part);
+}
+
+}  // namespace sundog::search

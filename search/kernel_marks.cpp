@@ -1,0 +1,134 @@
+// Which terms of a kernel get a computation of their own, and which partial maxima may be read as running
+// ones.
+//
+// A term is computed once and kept if several read it, if it is stored or reduced, if it is an operand of
+// a matrix product (which reads tiles), or if its readers would compute it again along an axis that it
+// does not have.  All else is written into its reader.
+//
+// In online softmax each iteration has its own maximum m of scores, and what it adds is exp(s - m) times
+// something.  Taking the running maximum R in the place of m scales what is added by exp(m - R), which is
+// just what rescaling asks for, provided that m enters what is added through exactly one factor
+// exp(.. - m).  That is checked here; where it fails, the factor exp(m - R) is written out.
+#include <algorithm>
+
+#include "search/kernel_lowerer.h"
+
+namespace sundog::search {
+
+void KernelLowerer::count_uses() {
+  uses_.assign(table_.terms.size(), 0);
+  for (const BodyItem& item : body_.items) {
+    const RankedNode* n = node(item.term);
+    if (n == nullptr) continue;
+    for (int o : n->operands) ++uses_[static_cast<size_t>(o)];
+  }
+}
+
+void KernelLowerer::mark_operands() {
+  for (const BodyItem& item : body_.items) {
+    if (!has_kind(item.term, NodeKind::kSum)) continue;
+    const int summed = node(item.term)->operands[0];
+    if (!has_kind(summed, NodeKind::kProduct)) continue;
+    const RankedNode* product = node(summed);
+    const int a = product->operands[0], b = product->operands[1];
+    if (a == b || term(a).axes == term(b).axes) continue;
+    for (int o : {a, b}) {
+      if (!term(o).axes.empty() && !term(o).inline_only) operands_.insert(o);
+    }
+  }
+}
+
+void KernelLowerer::mark_invariants() {
+  for (const BodyItem& item : body_.items) {
+    const RankedNode* n = node(item.term);
+    if (n == nullptr) continue;
+    AxisSet domain = term(item.term).axes;
+    for (int o : n->operands) domain |= term(o).axes;
+    for (int o : n->operands) {
+      if (node(o) == nullptr || term(o).inline_only) continue;
+      const bool wider = !(domain - term(o).axes).empty();
+      const bool repeated = is_reduction(n->node.kind) || (in_loop(item.term) && !in_loop(o));
+      if (wider && repeated && !has_kind(o, NodeKind::kProduct)) invariants_.insert(o);
+      if (in_loop(item.term) && !in_loop(o)) invariants_.insert(o);
+    }
+  }
+}
+
+bool KernelLowerer::wants_computation(int rank) const {
+  if (term(rank).inline_only || node(rank) == nullptr) return is_output(rank);
+  return is_output(rank) || uses_[static_cast<size_t>(rank)] > 1 || operands_.contains(rank) ||
+         invariants_.contains(rank);
+}
+
+void KernelLowerer::mark_running_maxima() {
+  for (const BodyItem& item : body_.items) {
+    if (!has_kind(item.term, NodeKind::kOnlineSum)) continue;
+    const int m = node(item.term)->operands[0];
+    if (may_run(m)) running_.insert(m);
+  }
+}
+
+// Every reader of the partial maximum is an online sum of it, its maximum over the loop, or a difference
+// whose exp is one factor of what online sums of it add up.
+bool KernelLowerer::may_run(int m) const {
+  if (is_output(m) || !has_kind(m, NodeKind::kMax)) return false;
+  for (const BodyItem& item : body_.items) {
+    const RankedNode* n = node(item.term);
+    if (n == nullptr || std::find(n->operands.begin(), n->operands.end(), m) == n->operands.end()) continue;
+    if (n->node.kind == NodeKind::kOnlineSum && n->operands[0] == m && n->operands[1] != m) continue;
+    if (n->node.kind == NodeKind::kMax && shape_.loop_factors.has(n->node.axis)) continue;
+    if (n->node.kind != NodeKind::kLinear || is_output(item.term)) return false;
+    const bool minus = n->operands[1] == m ? n->node.cb.negated().is_one() : n->node.ca.negated().is_one();
+    if (!minus || n->operands[0] == n->operands[1]) return false;
+    for (const BodyItem& reader : body_.items) {
+      const RankedNode* r = node(reader.term);
+      if (r == nullptr || std::find(r->operands.begin(), r->operands.end(), item.term) == r->operands.end()) continue;
+      if (r->node.kind != NodeKind::kExp || !reaches_online_sums(reader.term, m)) return false;
+    }
+  }
+  return true;
+}
+
+bool KernelLowerer::reaches_online_sums(int rank, int m) const {
+  if (is_output(rank)) return false;
+  for (const BodyItem& item : body_.items) {
+    const RankedNode* n = node(item.term);
+    if (n == nullptr) continue;
+    const auto reads = std::count(n->operands.begin(), n->operands.end(), rank);
+    if (reads == 0) continue;
+    if (reads > 1) return false;
+    switch (n->node.kind) {
+      case NodeKind::kOnlineSum:
+        if (n->operands[0] != m || n->operands[1] != rank) return false;
+        break;
+      case NodeKind::kSum:
+        if (shape_.loop_factors.has(n->node.axis)) return false;
+        [[fallthrough]];
+      case NodeKind::kScale:
+        if (!reaches_online_sums(item.term, m)) return false;
+        break;
+      case NodeKind::kProduct: {
+        // The other factor must not contain the exponential too.
+        const int other = n->operands[0] == rank ? n->operands[1] : n->operands[0];
+        std::vector<int> below = {other};
+        for (size_t i = 0; i < below.size(); ++i) {
+          if (below[i] == m) return false;
+          if (const RankedNode* b = node(below[i])) {
+            below.insert(below.end(), b->operands.begin(), b->operands.end());
+          }
+        }
+        if (!reaches_online_sums(item.term, m)) return false;
+        break;
+      }
+      case NodeKind::kLinear:
+      case NodeKind::kExp:
+      case NodeKind::kReciprocal:
+      case NodeKind::kOpaque:
+      case NodeKind::kMax:
+        return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace sundog::search

@@ -1,0 +1,210 @@
+// Nothing here is chosen but the set of loops.  The grid is what all outputs share.  A term's stage is the
+// greatest of its operands', and one more where a reduction runs over a looped factor: what is before
+// the loop, in it, accumulated by it, after it, and how many loops there are, is all read off that.  A
+// term may vary along one looped factor only, so the sets of loops are the independent sets of a
+// conflict graph; only maximal ones matter, since a loop may turn out to have one iteration.
+//
+// A bound part is another variable than a free one: a block that joins all partial sums of an axis may
+// itself hold one part of that axis.  Items are marked where they are read with the whole factor.
+#include "search/kernel_shape.h"
+
+#include <algorithm>
+
+namespace sundog::search {
+namespace {
+
+constexpr int64_t kShortestParallelLoop = 64;
+
+class Shaper {
+ public:
+  Shaper(const Bank& bank, const TermTable& table, const KernelBody& body)
+      : bank_(bank), table_(table), body_(body) {
+    position_.assign(table.terms.size(), -1);
+    for (size_t i = 0; i < body.items.size(); ++i) {
+      position_[static_cast<size_t>(body.items[i].term)] = static_cast<int>(i);
+      all_ |= axes(i);
+    }
+    common_ = AxisSet(~uint64_t{0});
+    for (int o : body.outputs) common_ = common_ & table.terms[static_cast<size_t>(o)].axes;
+    for (AxisId a = 0; a < bank.axes().size(); ++a) {
+      if (bank.axes()[a].level == Level::kPart) parts_.insert(a);
+    }
+  }
+
+  std::vector<KernelShape> run() {
+    if (!find_grid_parts()) return {};
+    find_parallel();
+    std::vector<KernelShape> shapes;
+    for (AxisSet loops : loop_sets()) {
+      KernelShape shape = base_;
+      shape.looped = loops;
+      for (AxisId base : loops) shape.loop_factors.insert(loop_factor(base));
+      if (find_stages(shape)) shapes.push_back(std::move(shape));
+    }
+    return shapes;
+  }
+
+ private:
+  const RankedTerm& term(size_t i) const { return table_.terms[static_cast<size_t>(body_.items[i].term)]; }
+  AxisSet axes(size_t i) const { return term(i).axes; }
+  const RankedNode* node(size_t i) const {
+    const int n = body_.items[i].node;
+    return n < 0 ? nullptr : &term(i).nodes[static_cast<size_t>(n)];
+  }
+  AxisId reduced_axis(size_t i) const {
+    const RankedNode* n = node(i);
+    return n != nullptr && is_reduction(n->node.kind) ? n->node.axis : kNoAxis;
+  }
+  int position(int rank) const { return position_[static_cast<size_t>(rank)]; }
+
+  bool find_grid_parts() {
+    const size_t n = body_.items.size();
+    base_.grid_parts = common_ & parts_;
+    base_.whole_parts.assign(n, {});
+    std::vector<AxisSet> own(n);
+    for (int o : body_.outputs) {
+      if (position(o) >= 0) own[static_cast<size_t>(position(o))] |= table_.terms[static_cast<size_t>(o)].axes & parts_;
+    }
+    auto& whole = base_.whole_parts;
+    for (size_t i = 0; i < n; ++i) {
+      const RankedNode* nd = node(i);
+      if (nd == nullptr) continue;
+      AxisSet bound;
+      if (const AxisId a = reduced_axis(i); a != kNoAxis && parts_.has(a)) bound.insert(a);
+      for (int o : nd->operands) {
+        if (position(o) < 0) continue;
+        const auto p = static_cast<size_t>(position(o));
+        whole[p] |= (whole[i] | bound) & axes(p);
+        own[p] |= (own[i] & axes(p)) - bound;
+      }
+    }
+    for (size_t i = 0; i < n; ++i) {
+      if (node(i) == nullptr) continue;
+      base_.grid_parts = base_.grid_parts - (whole[i] & own[i]);
+      const AxisId a = reduced_axis(i);
+      if (a == kNoAxis || parts_.has(a)) continue;
+      const AxisId part = bank_.base(bank_.axes()[a].base).part;
+      if (part != kNoAxis && whole[i].has(part)) return false;
+    }
+    for (size_t i = 0; i < n; ++i) {
+      if (!(((axes(i) & parts_) - base_.grid_parts) - whole[i]).empty()) return false;
+    }
+    return true;
+  }
+
+  void find_parallel() {
+    for (AxisId b = 0; b < bank_.base_count(); ++b) {
+      const BaseAxis& base = bank_.base(b);
+      if (!base.reduced || !all_.has(base.tile) || !common_.contains(base.all)) continue;
+      bool reduced_here = false;
+      for (size_t i = 0; i < body_.items.size(); ++i) {
+        const AxisId a = reduced_axis(i);
+        reduced_here = reduced_here || (a != kNoAxis && (a == base.tile || a == base.step));
+      }
+      if (!reduced_here) base_.parallel.insert(b);
+    }
+  }
+
+  AxisId loop_factor(AxisId base) const {
+    const BaseAxis& b = bank_.base(base);
+    return b.reduced ? b.step : b.whole;
+  }
+
+  bool may_loop(AxisId b) const {
+    const BaseAxis& base = bank_.base(b);
+    if (base_.parallel.has(b)) return false;
+    if (base.reduced) return base.step != kNoAxis && all_.has(base.step);
+    // A parallel axis loops only where something is kept from one iteration to the next.
+    if (!all_.has(base.whole) || bank_.program().axes[b].extent <= kShortestParallelLoop) return false;
+    for (size_t i = 0; i < body_.items.size(); ++i) {
+      if (node(i) != nullptr && !axes(i).empty() && !axes(i).has(base.whole)) return true;
+    }
+    return false;
+  }
+
+  std::vector<AxisSet> loop_sets() const {
+    std::vector<AxisId> candidates;
+    AxisSet optional;
+    for (AxisId b = 0; b < bank_.base_count(); ++b) {
+      if (!may_loop(b)) continue;
+      candidates.push_back(b);
+      if (!bank_.base(b).reduced) optional.insert(b);
+    }
+    std::vector<AxisSet> free;
+    for (uint64_t s = 0; s < uint64_t{1} << candidates.size(); ++s) {
+      AxisSet bases, factors;
+      for (size_t i = 0; i < candidates.size(); ++i) {
+        if ((s >> i & 1) == 0) continue;
+        bases.insert(candidates[i]);
+        factors.insert(loop_factor(candidates[i]));
+      }
+      bool conflict = false;
+      for (size_t i = 0; i < body_.items.size(); ++i) {
+        conflict = conflict || (axes(i) & factors).size() > 1;
+      }
+      if (!conflict) free.push_back(bases);
+    }
+    std::vector<AxisSet> maximal;
+    for (AxisSet s : free) {
+      const bool smaller = std::any_of(free.begin(), free.end(), [&](AxisSet t) {
+        return !(t == s) && t.contains(s) && ((t - s) & optional).empty();
+      });
+      if (!smaller) maximal.push_back(s);
+    }
+    return maximal;
+  }
+
+  bool find_stages(KernelShape& shape) const {
+    const size_t n = body_.items.size();
+    shape.stage.assign(n, 0);
+    shape.events.assign(n, 0);
+    const auto over_loop = [&](size_t i) {
+      const AxisId a = reduced_axis(i);
+      return a != kNoAxis && shape.loop_factors.has(a);
+    };
+    for (size_t i = n; i-- > 0;) {
+      const RankedNode* nd = node(i);
+      if (nd == nullptr) continue;
+      for (int o : nd->operands) {
+        if (position(o) >= 0) {
+          shape.stage[i] = std::max(shape.stage[i], shape.stage[static_cast<size_t>(position(o))]);
+        }
+      }
+      if (nd->node.kind == NodeKind::kOnlineSum && !over_loop(i)) return false;
+      if (over_loop(i)) ++shape.stage[i];
+    }
+    for (size_t i = 0; i < n; ++i) {
+      const bool is_output =
+          std::find(body_.outputs.begin(), body_.outputs.end(), body_.items[i].term) != body_.outputs.end();
+      if (is_output) shape.events[i] |= uint32_t{1} << shape.stage[i];
+      const RankedNode* nd = node(i);
+      if (nd == nullptr) continue;
+      uint32_t at = uint32_t{1} << shape.stage[i];
+      if (over_loop(i)) {
+        at = uint32_t{1} << (shape.stage[i] - 1);
+      } else if (!(axes(i) & shape.loop_factors).empty()) {
+        at = shape.events[i];
+      }
+      for (int o : nd->operands) {
+        if (position(o) >= 0) shape.events[static_cast<size_t>(position(o))] |= at;
+      }
+    }
+    return true;
+  }
+
+  const Bank& bank_;
+  const TermTable& table_;
+  const KernelBody& body_;
+  std::vector<int> position_;
+  AxisSet all_, common_, parts_;
+  KernelShape base_;
+};
+
+}  // namespace
+
+std::vector<KernelShape> kernel_shapes(const Bank& bank, const TermTable& table,
+                                       const KernelBody& body) {
+  return Shaper(bank, table, body).run();
+}
+
+}  // namespace sundog::search

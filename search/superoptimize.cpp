@@ -1,0 +1,231 @@
+// The stages in order: the unfused incumbent; a bank without parts and one for each reduced axis that may
+// be cut; placement with one kernel, then two, then three, over all banks in turn so that an incumbent
+// of one prunes the others; then the best structures are lowered, checked and offered to `accept`.
+#include "search/superoptimize.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+
+#include "search/bound.h"
+#include "search/describe.h"
+#include "search/import.h"
+#include "search/place_kernel.h"
+#include "search/rewrite.h"
+#include "search/unfused.h"
+
+namespace sundog::search {
+namespace {
+
+// Everything that belongs to one choice of axes with parts.
+struct BankRun {
+  std::unique_ptr<Bank> bank;
+  TermTable table;
+  std::unique_ptr<Placement> placement;
+};
+
+class Superoptimizer {
+ public:
+  Superoptimizer(const Program& program, const Device& device, const SearchSpace& space,
+                 const SearchOptions& options)
+      : program_(program),
+        machine_(machine_of(device)),
+        space_(space),
+        options_(options),
+        limits_(options.clock, options.budget_s, options.max_states, options.stop),
+        incumbents_(std::max(1, space.kept_per_kind)) {}
+
+  Result<SearchReport> run() {
+    if (Status s = find_unfused(); !s.ok()) return s.error();
+    incumbents_.offer_time(report_.unfused.predicted_us);
+    report_.bound_us = program_bound(program_, machine_);
+    add_bank({});
+    for (AxisSet parts : part_sets()) add_bank(parts);
+    for (int kernels = 1; kernels <= space_.most_kernels && !limits_.check(); ++kernels) {
+      for (auto& run : banks_) {
+        if (limits_.check()) break;
+        drop_expensive(run->table, *run->bank, machine_, 1.5 * incumbents_.best_us());
+        run->placement->run(kernels);
+        show_progress();
+      }
+    }
+    offer_candidates();
+    finish_report();
+    return std::move(report_);
+  }
+
+ private:
+  Status find_unfused() {
+    GraphPlan plan = unfused_plan(program_);
+    std::vector<std::vector<int64_t>> tiles;
+    for (KernelPlan& k : plan.kernels) {
+      const auto sized = size_kernel(k, profile(plan.graph, k.kernel), {}, machine_);
+      if (!sized) return unsupported("kernel '" + k.kernel.name + "' does not fit the device");
+      tiles.push_back(sized->tiles);
+    }
+    report_.unfused = candidate(finish(std::move(plan), tiles, {}, machine_), "unfused");
+    return check(report_.unfused.graph, program_);
+  }
+
+  Candidate candidate(MuGraph graph, std::string kind) const {
+    Candidate c;
+    c.predicted_us = predict(graph, machine_);
+    c.structure = describe(graph);
+    c.kind = std::move(kind);
+    c.graph = std::move(graph);
+    return c;
+  }
+
+  // Sets of reduced axes to cut into parts, single ones first.
+  std::vector<AxisSet> part_sets() const {
+    std::vector<AxisSet> sets;
+    if (banks_.empty()) return sets;
+    const Bank& bank = *banks_[0]->bank;
+    std::vector<AxisId> axes;
+    for (AxisId a = 0; a < program_.axes.size(); ++a) {
+      if (bank.base(a).reduced && !part_candidates(program_.axes[a].extent, machine_).empty() &&
+          program_.axes[a].extent > space_.shortest_loop) {
+        axes.push_back(a);
+      }
+    }
+    for (AxisId a : axes) sets.push_back(AxisSet::of(a));
+    if (space_.most_split_axes < 2) return sets;
+    for (size_t i = 0; i < axes.size(); ++i) {
+      for (size_t j = i + 1; j < axes.size(); ++j) {
+        sets.push_back(AxisSet::of(axes[i]) | AxisSet::of(axes[j]));
+      }
+    }
+    return sets;
+  }
+
+  void add_bank(AxisSet parts) {
+    BankOptions o;
+    o.parts = parts;
+    o.seed = options_.seed;
+    o.shortest_loop = space_.shortest_loop;
+    o.keep_casts = space_.keep_casts;
+    BankRun run;
+    run.bank = std::make_unique<Bank>(program_, o);
+    const auto outputs = import_program(*run.bank);
+    if (!outputs.ok()) {
+      note(outputs.error().message);
+      return;
+    }
+    const RewriteReport r = saturate(*run.bank, space_, [&] { return limits_.check(); });
+    if (run.bank->failure()) {
+      note("the program is not searched: " + *run.bank->failure());
+      return;
+    }
+    if (!r.complete) note("rewriting stopped before it was complete");
+    if (r.wrong > 0) note("rewriting proposed " + std::to_string(r.wrong) + " unequal terms");
+    run.table = term_table(*run.bank, *outputs);
+    report_.terms = std::max<uint64_t>(report_.terms, run.table.terms.size());
+    if (run.table.too_large) {
+      note("a bank of " + std::to_string(run.table.terms.size()) + " terms is too large to search");
+      return;
+    }
+    banks_.push_back(std::make_unique<BankRun>(std::move(run)));
+    BankRun& kept = *banks_.back();
+    kept.placement = std::make_unique<Placement>(*kept.bank, kept.table, machine_, space_,
+                                                 static_cast<int>(banks_.size() - 1), incumbents_,
+                                                 limits_, counts_);
+  }
+
+  void note(std::string text) {
+    if (std::find(report_.notes.begin(), report_.notes.end(), text) == report_.notes.end()) {
+      report_.notes.push_back(std::move(text));
+    }
+  }
+
+  MuGraph lower(const Incumbents::Entry& entry) const {
+    const BankRun& run = *banks_[static_cast<size_t>(entry.bank)];
+    const Structure& s = entry.structure;
+    Lowerer lowerer(*run.bank, run.table);
+    std::vector<std::vector<int64_t>> tiles;
+    for (size_t k = 0; k < s.kernels.size(); ++k) {
+      RankSet later;
+      for (size_t j = k + 1; j < s.kernels.size(); ++j) {
+        for (const BodyItem& i : s.kernels[j].body.items) {
+          if (i.node < 0 && run.table.terms[static_cast<size_t>(i.term)].leaf == LeafKind::kNone) {
+            later.insert(i.term);
+          }
+        }
+      }
+      lowerer.add_kernel(s.kernels[k].body, s.kernels[k].shape, later);
+      tiles.push_back(s.kernels[k].tiles[s.choice]);
+    }
+    std::vector<int64_t> counts;
+    const auto& choice = run.placement->part_choices()[s.choice];
+    for (const Part& part : lowerer.plan().parts) {
+      size_t at = 0;
+      for (AxisId base : run.bank->options().parts) {
+        if (base == part.axis) counts.push_back(choice[at]);
+        ++at;
+      }
+    }
+    MuGraph graph = finish(lowerer.take(), tiles, counts, machine_);
+    return graph;
+  }
+
+  void offer_candidates() {
+    for (const Incumbents::Entry& entry : incumbents_.sorted()) {
+      if (static_cast<int>(report_.candidates.size()) >= options_.top_k) {
+        ++report_.kept_undecided;
+        continue;
+      }
+      Candidate c = candidate(lower(entry), entry.structure.kind);
+      if (const Status s = check(c.graph, program_); !s.ok()) {
+        note("a structure was lowered wrongly: " + s.error().message);
+        ++report_.rejected;
+        continue;
+      }
+      if (options_.accept && !options_.accept(c)) {
+        ++report_.rejected;
+        continue;
+      }
+      report_.candidates.push_back(std::move(c));
+    }
+    report_.candidates.push_back(report_.unfused);
+    std::stable_sort(report_.candidates.begin(), report_.candidates.end(),
+                     [](const Candidate& a, const Candidate& b) { return a.predicted_us < b.predicted_us; });
+  }
+
+  void show_progress() const {
+    if (!options_.progress) return;
+    options_.progress({limits_.seconds(), limits_.states(), incumbents_.best_us(), report_.bound_us});
+  }
+
+  void finish_report() {
+    report_.states = counts_.states;
+    report_.kernels_priced = counts_.kernels_priced;
+    report_.structures = counts_.structures;
+    report_.seconds = limits_.seconds();
+    report_.time_to_best = limits_.time_to_best();
+    report_.stop_reason = limits_.reached() ? limits_.reason() : "exhausted";
+    report_.gap = report_.candidates.front().predicted_us / report_.bound_us - 1;
+    report_.pruned = {{"bound", counts_.cut_by_bound},
+                      {"duplicate", counts_.cut_as_duplicate},
+                      {"dominated", counts_.cut_as_dominated},
+                      {"does not fit", counts_.cut_unfit}};
+  }
+
+  const Program& program_;
+  Machine machine_;
+  SearchSpace space_;
+  const SearchOptions& options_;
+  Limits limits_;
+  Incumbents incumbents_;
+  PlacementCounts counts_;
+  std::vector<std::unique_ptr<BankRun>> banks_;
+  SearchReport report_;
+};
+
+}  // namespace
+
+Result<SearchReport> superoptimize(const Program& program, const Device& device,
+                                   const SearchSpace& space, const SearchOptions& options) {
+  SUNDOG_RETURN_IF_ERROR(check(program));
+  return Superoptimizer(program, device, space, options).run();
+}
+
+}  // namespace sundog::search

@@ -1,0 +1,74 @@
+// The search as a whole: program and device in, ranked µGraphs and a report out.
+//
+//   SearchOptions options;
+//   options.budget_s = 10;
+//   options.clock = [] { return seconds_since_start(); };
+//   options.accept = [&](const Candidate& c) { return is_equivalent(program, c.graph); };
+//   Result<SearchReport> report = superoptimize(program, device, {}, options);
+//   report->candidates.front().graph
+//
+// There is always an answer: the plain unfused program is the first incumbent.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/device.h"
+#include "core/mugraph.h"
+#include "core/program.h"
+#include "core/status.h"
+#include "search/search_space.h"
+
+namespace sundog::search {
+
+struct Candidate {
+  MuGraph graph;
+  double predicted_us = 0;
+  std::string structure;  // one line, for people
+  std::string kind;       // variations of one structure share it
+};
+
+struct Progress {
+  double seconds = 0;
+  uint64_t states = 0;
+  double best_us = 0, bound_us = 0;
+};
+
+struct SearchOptions {
+  double budget_s = 0;        // 0: no limit of time; needs `clock`
+  uint64_t max_states = 0;    // 0: no limit
+  int top_k = 8;              // candidates wanted
+  int threads = 1;            // does not change the result
+  uint64_t seed = 1;
+  const std::atomic<bool>* stop = nullptr;
+  // Asked for the candidates in order of predicted time, until top_k are accepted.  Empty: all are.
+  std::function<bool(const Candidate&)> accept;
+  std::function<double()> clock;  // seconds
+  std::function<void(const Progress&)> progress;
+};
+
+struct SearchReport {
+  std::vector<Candidate> candidates;  // accepted, best first; the unfused one is the last resort
+  Candidate unfused;
+  double bound_us = 0;       // no µGraph can be faster
+  double gap = 0;            // best / bound - 1
+  uint64_t states = 0;
+  uint64_t kernels_priced = 0, structures = 0;
+  uint64_t terms = 0;        // in the largest bank
+  double seconds = 0, time_to_best = 0;
+  std::string stop_reason;   // "exhausted", "budget", "states", "interrupted"
+  std::vector<std::pair<std::string, uint64_t>> pruned;  // by rule
+  uint64_t rejected = 0;         // candidates that accept() refused
+  uint64_t kept_undecided = 0;   // found but neither accepted nor refused
+  std::vector<std::string> notes;  // what was left out, and why
+};
+
+// Errors: the program is not well-formed (check()), or no size of its unfused form fits the device.
+Result<SearchReport> superoptimize(const Program& program, const Device& device,
+                                   const SearchSpace& space, const SearchOptions& options);
+
+}  // namespace sundog::search
