@@ -39,16 +39,17 @@ std::string identifier(const std::string& name) {
 
 Result<EmulatorOutcome> run_in_emulator(const Program& program, const MuGraph& graph,
                                         const Device& device, const codegen::Generated& generated,
-                                        bool full, double time_limit_s, uint64_t seed) {
+                                        const EmulatorRequest& request) {
   EmulatorOutcome outcome;
   Program small_program = program;
   codegen::Generated small = generated;
   double tolerance = codegen::kernel_tolerance(program, graph);
-  if (!full && codegen::program_work(program) > kEmulatorWork) {
+  if (!request.full && codegen::program_work(program) > kEmulatorWork) {
     Result<Shrunk> shrunk = shrink(graph, program, ShrinkPolicy::kKeepTiles);
     if (!shrunk.ok()) return shrunk.error();
     codegen::GenerateOptions options;
     options.name = generated.plan.name;
+    options.round_casts = request.rounding == Rounding::kEager;
     Result<codegen::Generated> emitted =
         codegen::generate(shrunk->graph, shrunk->program, device, options);
     if (!emitted.ok()) return emitted.error();
@@ -59,11 +60,11 @@ Result<EmulatorOutcome> run_in_emulator(const Program& program, const MuGraph& g
   }
   outcome.sizes = sizes_text(small_program);
   Result<codegen::CheckData> data =
-      codegen::make_check_data(small_program, Rounding::kWide, kReferenceWork, seed);
+      codegen::make_check_data(small_program, request.rounding, kReferenceWork, request.seed);
   if (!data.ok()) return data.error();
   codegen::EmulatorOptions options;
-  options.time_limit_s = time_limit_s;
-  options.seed = seed;
+  options.time_limit_s = request.time_limit_s;
+  options.seed = request.seed;
   // At sizes that take long anyway only what the numbers show is looked for.
   options.race_check = codegen::program_work(small_program) <= 10 * kEmulatorWork;
   options.schedules = options.race_check ? 3 : 1;

@@ -32,11 +32,18 @@ struct EmulatorOutcome {
   codegen::EmulatedRun run;
 };
 
+struct EmulatorRequest {
+  Rounding rounding = Rounding::kWide;
+  bool full = false;  // at full size, however long it takes
+  double time_limit_s = 120;
+  uint64_t seed = 1;
+};
+
 // Runs the kernels of a µGraph on the emulator.  If the program is too large for it, and not
 // `full`, the µGraph is shrunk with its tiles kept and emitted anew; else `generated` is what runs.
 Result<EmulatorOutcome> run_in_emulator(const Program& program, const MuGraph& graph,
                                         const Device& device, const codegen::Generated& generated,
-                                        bool full, double time_limit_s, uint64_t seed);
+                                        const EmulatorRequest& request);
 
 // Extents of a program on one line.
 std::string sizes_text(const Program& program);

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <map>
 #include <mutex>
+#include <thread>
 
 #include "cli/evidence.h"
 #include "cli/graph_view.h"
@@ -61,10 +62,11 @@ class Judge {
 
 search::SearchOptions search_options(const PipelineOptions& options, Judge& judge) {
   search::SearchOptions result;
-  result.budget_s = options.clocked ? options.budget_s : HUGE_VAL;
-  result.max_states = options.states == 0 ? UINT64_MAX : options.states;
+  result.budget_s = options.clocked ? options.budget_s : 0;
+  result.max_states = options.states;
   result.top_k = options.top;
-  result.threads = options.threads;
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  result.threads = options.threads > 0 ? options.threads : std::max(1, cores);
   result.seed = options.seed;
   result.stop = &interrupted();
   result.accept = [&judge](const search::Candidate& candidate) {
@@ -141,14 +143,16 @@ std::string header_of(const Program& program, const Row& row, const Device& devi
   return text;
 }
 
-void generate_all(std::vector<Row>& rows, const Program& program, const Device& device) {
+void generate_all(std::vector<Row>& rows, const Program& program, const Device& device,
+                  const PipelineOptions& options) {
   for (Row& row : rows) {
     if (!row.dropped.empty()) continue;
-    codegen::GenerateOptions options;
-    options.name = identifier(program.name);
-    options.header_comment = header_of(program, row, device);
+    codegen::GenerateOptions generation;
+    generation.name = identifier(program.name);
+    generation.header_comment = header_of(program, row, device);
+    generation.round_casts = options.rounding == Rounding::kEager;
     Result<codegen::Generated> generated =
-        codegen::generate(row.candidate.graph, program, device, options);
+        codegen::generate(row.candidate.graph, program, device, generation);
     if (generated.ok()) {
       row.generated = std::move(*generated);
     } else {
@@ -243,8 +247,12 @@ Status time_on_gpu(PipelineResult& result, const Program& program, const Device&
 bool passes_emulator(Row& row, PipelineResult& result, const Program& program, const Device& device,
                      const PipelineOptions& options) {
   if (options.progress) options.progress("running " + row.candidate.structure + " in the emulator");
-  Result<EmulatorOutcome> outcome = run_in_emulator(
-      program, row.candidate.graph, device, *row.generated, false, options.check_s, options.seed);
+  EmulatorRequest request;
+  request.rounding = options.rounding;
+  request.time_limit_s = options.check_s;
+  request.seed = options.seed;
+  Result<EmulatorOutcome> outcome =
+      run_in_emulator(program, row.candidate.graph, device, *row.generated, request);
   if (!outcome.ok()) {
     if (outcome.error().code == ErrorCode::kFailed) {
       row.dropped = "emulator: " + outcome.error().message;
@@ -315,6 +323,7 @@ Result<PipelineResult> run_pipeline(const Program& program, const Device& device
         program, device, search::SearchSpace{}, search_options(options, judge));
     if (!found.ok()) return found.error();
     result.report = stored(*found, options.seed);
+    result.notes = found->notes;
     if (options.progress) options.progress("verifying");
     for (const search::Candidate& candidate : found->candidates) {
       if (candidate.graph == found->unfused.graph) continue;
@@ -323,7 +332,7 @@ Result<PipelineResult> run_pipeline(const Program& program, const Device& device
     result.rows.push_back(make_row(candidate_of(found->unfused), true, judge));
   }
   add_start(result.rows, options, judge);
-  generate_all(result.rows, program, device);
+  generate_all(result.rows, program, device, options);
   result.timing = "not timed: no GPU";
   if (options.gpu && interrupted()) result.timing = "not timed: interrupted";
   if (options.gpu && !interrupted()) {

@@ -106,7 +106,7 @@ void write_search(JsonWriter& json, const PipelineResult& result) {
 double gap_of(const PipelineResult& result) {
   const double best = best_of(result).candidate.predicted_us;
   if (best <= 0 || result.report.bound_us <= 0) return 0;
-  return std::max(0.0, 1 - result.report.bound_us / best);
+  return std::max(0.0, best / result.report.bound_us - 1);
 }
 
 std::string table_text(const ReportContext& context) {

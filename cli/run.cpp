@@ -101,10 +101,12 @@ Result<Runnable> load(const Invocation& invocation, const std::optional<codegen:
 Result<Outcome> on_emulator(const Runnable& runnable, const Invocation& invocation) {
   Outcome outcome;
   outcome.on = "emulator";
-  Result<EmulatorOutcome> emulated =
-      run_in_emulator(runnable.program, runnable.graph, runnable.device, runnable.generated,
-                      invocation.flag("full"), invocation.seconds("check-time"),
-                      static_cast<uint64_t>(invocation.integer("seed")));
+  EmulatorRequest request;
+  request.full = invocation.flag("full");
+  request.time_limit_s = invocation.seconds("check-time");
+  request.seed = static_cast<uint64_t>(invocation.integer("seed"));
+  Result<EmulatorOutcome> emulated = run_in_emulator(runnable.program, runnable.graph,
+                                                     runnable.device, runnable.generated, request);
   if (!emulated.ok()) return emulated.error();
   outcome.reduced = emulated->reduced;
   outcome.sizes = emulated->sizes;
