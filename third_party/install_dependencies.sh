@@ -22,7 +22,7 @@ wanted=(
   "libbenchmark-dev -"
 )
 if [[ "${1:-}" == --fuzz ]]; then
-  wanted+=("clang clang++" "libclang-rt-dev -")
+  wanted+=("clang-19 clang++-19" "libclang-rt-19-dev -")  # clang 14 crashes on our sources
 fi
 
 missing=()
