@@ -33,7 +33,11 @@ void Writer::close(std::string_view tail) {
 }
 
 std::string Writer::fresh(std::string_view prefix) {
-  return std::string(prefix) + std::to_string(names_++);
+  std::string name;
+  do {
+    name = std::string(prefix) + std::to_string(names_++);
+  } while (reserved_.contains(name));
+  return name;
 }
 
 void Writer::rewind(const Mark& mark) {
@@ -157,6 +161,14 @@ Text atom(std::string text) { return {std::move(text), 0, {}, {}, {}, {}}; }
 Text product(std::string text) { return {std::move(text), 1, {}, {}, {}, {}}; }
 Text sum(std::string text) { return {std::move(text), 2, {}, {}, {}, {}}; }
 
+// Constants are folded in double.
+Text number(double value) {
+  Text x = atom(literal(value));
+  x.constant = value;
+  if (value < 0 && std::isfinite(static_cast<float>(value))) x.level = 2;
+  return x;
+}
+
 // An operand of a product, or the right one of a subtraction.
 std::string tight(const Text& x) { return x.level <= 1 ? x.text : "(" + x.text + ")"; }
 std::string loose(const Text& x) { return x.level <= 2 ? x.text : "(" + x.text + ")"; }
@@ -204,12 +216,7 @@ std::string_view relation_text(Relation relation) {
   SUNDOG_CHECK(false);
 }
 
-Text CudaText::constant(const Number& n) const {
-  Text x = atom(literal(n.to_double()));
-  x.constant = n.to_double();
-  if (*x.constant < 0 && std::isfinite(static_cast<float>(*x.constant))) x.level = 2;
-  return x;
-}
+Text CudaText::constant(const Number& n) const { return number(n.to_double()); }
 
 Text CudaText::bind(const Text& x) {
   if (repeatable(x)) return x;
@@ -236,17 +243,20 @@ Text CudaText::apply(const Op& op, std::vector<Text> operands) {
 }
 
 Text CudaText::add(const Text& x, const Text& y) {
+  if (x.constant && y.constant) return number(*x.constant + *y.constant);
   if (!y.negated.empty()) return shortened(sum(loose(x) + " - " + y.negated));
   if (!x.negated.empty()) return shortened(sum(loose(y) + " - " + x.negated));
   return shortened(sum(loose(x) + " + " + tight(y)));
 }
 
 Text CudaText::sub(const Text& x, const Text& y) {
+  if (x.constant && y.constant) return number(*x.constant - *y.constant);
   if (!y.negated.empty()) return shortened(sum(loose(x) + " + " + y.negated));
   return shortened(sum(loose(x) + " - " + tight(y)));
 }
 
 Text CudaText::mul(const Text& x, const Text& y) {
+  if (x.constant && y.constant) return number(*x.constant * *y.constant);
   if (x.constant && *x.constant == -1) return neg(y);
   if (y.constant && *y.constant == -1) return neg(x);
   if (x.constant && *x.constant == 1) return y;
@@ -259,20 +269,16 @@ Text CudaText::mul(const Text& x, const Text& y) {
 }
 
 Text CudaText::div(const Text& x, const Text& y) {
+  if (x.constant && y.constant && *y.constant != 0) return number(*x.constant / *y.constant);
   if (!y.root.empty() && x.constant && *x.constant == 1) return atom("sd::rsqrt(" + y.root + ")");
   if (y.constant && *y.constant != 0 && std::isfinite(static_cast<float>(1 / *y.constant))) {
-    return mul(x, atom(literal(1 / *y.constant)));
+    return mul(x, number(1 / *y.constant));
   }
   return shortened(atom("sd::div(" + x.text + ", " + y.text + ")"));
 }
 
 Text CudaText::neg(const Text& x) {
-  if (x.constant) {
-    Text y = atom(literal(-*x.constant));
-    y.constant = -*x.constant;
-    if (*y.constant < 0) y.level = 2;
-    return y;
-  }
+  if (x.constant) return number(-*x.constant);
   if (!x.negated.empty()) return atom(x.negated);
   if (!x.lower[0].empty()) return atom("sd::min(" + x.lower[0] + ", " + x.lower[1] + ")");
   Text y = sum("-" + x.atom());
@@ -281,12 +287,14 @@ Text CudaText::neg(const Text& x) {
 }
 
 Text CudaText::exp(const Text& x) {
+  if (x.constant) return number(std::exp(*x.constant));
   return shortened(atom((options_.fast_exp ? "sd::exp_fast(" : "sd::exp(") + x.text + ")"));
 }
 
 Text CudaText::log(const Text& x) { return shortened(atom("sd::log(" + x.text + ")")); }
 
 Text CudaText::sqrt(const Text& x) {
+  if (x.constant && *x.constant >= 0) return number(std::sqrt(*x.constant));
   Text y = atom("sd::sqrt(" + x.text + ")");
   if (y.text.size() < 100) y.root = x.text;
   return y;

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,8 +31,9 @@ class Writer {
   void blank() { text_ += "\n"; }
   const std::string& text() const { return text_; }
 
-  // A name that no other call has given: prefix with a number.
+  // A name that no other call has given and nobody reserved: prefix with a number.
   std::string fresh(std::string_view prefix);
+  void reserve(std::set<std::string> names) { reserved_ = std::move(names); }
 
   // For trial emission: go back to an earlier state.
   struct Mark {
@@ -44,6 +46,7 @@ class Writer {
  private:
   std::string text_;
   int depth_ = 0, names_ = 0;
+  std::set<std::string> reserved_;
 };
 
 // "sd::f16", "float", "int8_t", ...: the type of an element in memory.

@@ -126,6 +126,7 @@ void KernelEmitter::declare_names() {
     names_.push_back(name);
     for (const char* suffix : {"_part", "_shared", "_last", "_scratch"}) taken.insert(name + suffix);
   }
+  out_.reserve(std::move(taken));
 }
 
 std::string KernelEmitter::run(const std::string& name) {
