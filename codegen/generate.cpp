@@ -104,7 +104,7 @@ Result<Generated> generate(const MuGraph& graph, const Program& program, const D
     }
     const Result<KernelPlan> planned = plan_kernel(graph, kernel);
     if (!planned.ok()) return planned.error();
-    SUNDOG_RETURN_IF_ERROR(fits(kernel, *planned, device));
+    SUNDOG_RETURN_IF_ERROR(can_launch(kernel, *planned, device));
     PlanKernel launch;
     launch.name = identifier(plan.name + "_" + kernel.name);
     launch.grid = {blocks, 1, 1};

@@ -128,24 +128,43 @@ std::string element_name(const TensorDecl& tensor, int64_t element) {
   return tensor.name + "[" + text + "]";
 }
 
+// The least distance of two values: below it no relative statement holds.
+double spacing_at_zero(DType dtype) {
+  switch (dtype) {
+    case DType::kF16:
+      return 0x1p-24;
+    case DType::kBF16:
+      return 0x1p-133;
+    case DType::kF32:
+      return 0x1p-149;
+    case DType::kF64:
+      return 0;
+    case DType::kF8E4M3:
+      return 0x1p-9;
+    case DType::kF8E5M2:
+      return 0x1p-16;
+    case DType::kI8:
+      return 1;
+  }
+  return 0;
+}
+
 // |x - reference| over scale; infinite where no tolerance can excuse x.
 double relative_error(DType dtype, double x, double reference, double scale, double tolerance) {
   constexpr double kWrong = std::numeric_limits<double>::infinity();
   if (std::isnan(x) || std::isnan(reference))
     return std::isnan(x) == std::isnan(reference) ? 0 : kWrong;
   const double stored = round_to(dtype, reference);
-  if (x == stored) return 0;
   if (std::isinf(x) || std::isinf(stored)) {
+    if (x == stored) return 0;
     // At the edge of the range one rounding may overflow where another does not.
     const bool edge = std::isfinite(reference) && (x < 0) == (reference < 0) &&
                       std::abs(reference) * (1 + tolerance) >= max_finite(dtype) &&
                       std::abs(reference) * (1 - tolerance) <= max_finite(dtype);
     return edge ? 0 : kWrong;
   }
-  // Spacing of denormals: below it no relative statement holds.
-  const double tiny = dtype == DType::kF16 ? 0x1p-23 : 0x1p-125;
   const double difference = std::abs(x - reference);
-  return difference <= tiny ? 0 : difference / scale;
+  return difference <= spacing_at_zero(dtype) ? 0 : difference / scale;
 }
 
 // The largest finite |reference| of each row, and of all.

@@ -9,8 +9,9 @@
 
 namespace sundog::codegen {
 
-// Names to try with dlopen, in order: SUNDOG_NVRTC (a file), then libnvrtc.so.13, .12, .11.2 and .so of
-// the loader's path, of CUDA_HOME, CUDA_PATH and /usr/local/cuda, and of Python packages named nvidia.
+// Names to try with dlopen, in order: SUNDOG_NVRTC (a file), then libnvrtc.so.13, .12, .11.2 and
+// .so of the loader's path, of CUDA_HOME, CUDA_PATH and /usr/local/cuda, and of Python packages
+// named nvidia.
 std::vector<std::string> nvrtc_candidates();
 
 // Folders that hold cuda_fp16.h, most likely first: the toolkit's and those of the Python packages.

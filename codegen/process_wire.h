@@ -1,5 +1,5 @@
-// How a forked child hands its answer back: numbers and strings one after another in one string.  Both
-// ends are the same executable, so that a layout needs no version and no byte order.
+// How a forked child hands its answer back: numbers and strings one after another in one string.
+// Both ends are the same executable, so that a layout needs no version and no byte order.
 //
 //   Packer p;  p.put(int64_t{7});  p.put("text");     Unpacker u(p.bytes());
 //   int64_t n = u.number<int64_t>();  std::string s = u.text();  bool whole = u.finished();
@@ -16,10 +16,8 @@ namespace sundog::codegen {
 class Packer {
  public:
   template <class T>
-    requires std::is_arithmetic_v<T>
-  void put(T value) {
-    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
-  }
+  requires std::is_arithmetic_v<T>
+  void put(T value) { bytes_.append(reinterpret_cast<const char*>(&value), sizeof value); }
   void put(std::string_view text) {
     put(static_cast<uint64_t>(text.size()));
     bytes_.append(text);
@@ -36,8 +34,7 @@ class Unpacker {
   explicit Unpacker(std::string_view bytes) : rest_(bytes) {}
 
   template <class T>
-    requires std::is_arithmetic_v<T>
-  T number() {
+  requires std::is_arithmetic_v<T> T number() {
     T value{};
     if (rest_.size() < sizeof value) {
       fail();

@@ -4,13 +4,25 @@
 
 namespace sundog {
 
-Status fits(const Kernel& kernel, const KernelPlan& plan, const Device& device) {
+Status can_launch(const Kernel& kernel, const KernelPlan& plan, const Device& device) {
   const std::string what = "kernel '" + kernel.name + "' needs ";
   if (plan.shared_bytes > device.shared_per_block) {
     return unsupported(what + std::to_string(plan.shared_bytes) + " bytes of shared memory; a block of " +
                            device.name + " has " + std::to_string(device.shared_per_block),
                        "smaller tiles or fewer stages");
   }
+  if (plan.registers > kMostSpilled) {
+    return unsupported(what + "about " + std::to_string(plan.registers) +
+                           " registers a thread; no more than " + std::to_string(kMostSpilled) +
+                           " are emitted",
+                       "smaller tiles, more warps, or shared storage");
+  }
+  return {};
+}
+
+Status fits(const Kernel& kernel, const KernelPlan& plan, const Device& device) {
+  const std::string what = "kernel '" + kernel.name + "' needs ";
+  SUNDOG_RETURN_IF_ERROR(can_launch(kernel, plan, device));
   if (plan.registers > kMaxRegisters) {
     return unsupported(what + "about " + std::to_string(plan.registers) +
                            " registers a thread; there are " + std::to_string(kMaxRegisters),

@@ -9,11 +9,16 @@
 
 namespace sundog {
 
-// Registers that a thread may use.
+// Registers that a thread may use; what does not fit is spilled to memory, which is slow but right.
 inline constexpr int kMaxRegisters = 255;
+// Beyond this the text of a kernel is too large to compile in reasonable time.
+inline constexpr int kMostSpilled = 4096;
 
-// Shared bytes, warps and registers of a block against the device's limits; the error is kUnsupported
-// and names the kernel and both numbers.
+// What no compiler can make up for: shared memory, and registers beyond kMostSpilled.
+Status can_launch(const Kernel& kernel, const KernelPlan& plan, const Device& device);
+
+// can_launch, and registers within the device's limits: what search should consider.  The error is
+// kUnsupported and names the kernel and both numbers.
 Status fits(const Kernel& kernel, const KernelPlan& plan, const Device& device);
 
 }  // namespace sundog

@@ -1,0 +1,52 @@
+#include "tests/codegen/generate_cases.h"
+
+#include <gtest/gtest.h>
+
+#include "codegen/generate.h"
+#include "codegen/kernel_check.h"
+#include "codegen/launch_emulator.h"
+#include "core/device.h"
+#include "core/text.h"
+
+namespace sundog::codegen {
+namespace {
+
+Status run(const GenerateCase& c, GenerateOutcome& outcome) {
+  const Result<Program> program = parse_program(c.program, c.name + ".sd", {});
+  if (!program.ok()) return program.error();
+  const Result<MuGraph> graph = parse_mugraph(c.graph, c.name + ".mu", *program);
+  if (!graph.ok()) return graph.error();
+  SUNDOG_RETURN_IF_ERROR(check(*graph, *program));
+  const Result<Device> device = find_device("h200");
+  if (!device.ok()) return device.error();
+  Result<Generated> generated = generate(*graph, *program, *device, {});
+  if (!generated.ok()) return generated.error();
+  outcome.cuda = generated->cuda;
+  const Result<CheckData> data = make_check_data(*program, Rounding::kWide, 1e9, 11);
+  if (!data.ok()) return data.error();
+  const Result<EmulatedRun> ran = run_on_emulator(*program, generated->plan, generated->cuda, *data,
+                                                  kernel_tolerance(*program, *graph), {});
+  if (!ran.ok()) return ran.error();
+  outcome.max_rel_error = ran->check.max_rel_error;
+  outcome.passed = ran->passed();
+  outcome.failure = ran->failure();
+  return {};
+}
+
+}  // namespace
+
+GenerateOutcome run_case(const GenerateCase& c) {
+  GenerateOutcome outcome;
+  const Status status = run(c, outcome);
+  if (!status.ok()) outcome.failure = to_string(status.error());
+  return outcome;
+}
+
+void expect_right(const GenerateCase& c) {
+  const GenerateOutcome outcome = run_case(c);
+  EXPECT_TRUE(outcome.passed) << c.name << ": " << outcome.failure << "\n"
+                              << c.program << "\n"
+                              << c.graph;
+}
+
+}  // namespace sundog::codegen
