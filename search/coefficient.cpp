@@ -34,6 +34,32 @@ std::optional<Coefficient> normalized(Coefficient c) {
   return c;
 }
 
+TermId number_term(const Coefficient& c, TermGraph& graph) {
+  const TermId ratio = graph.constant(Number::ratio(c.numerator, c.denominator));
+  if (c.exponent == 0) return ratio;
+  const std::string mantissa = c.denominator == 1 ? std::to_string(c.numerator) : "1";
+  const auto scaled = Number::parse(mantissa + "e" + std::to_string(c.exponent));
+  SUNDOG_CHECK(scaled.has_value());
+  const TermId power = graph.constant(*scaled);
+  return c.denominator == 1 ? power : graph.apply(op::Mul{}, {ratio, power});
+}
+
+// value * size^power for each size; `is_one`: the value is 1 and need not be written.
+TermId scale_by_sizes(const Coefficient& c, TermId value, bool is_one, TermGraph& graph) {
+  for (const auto& [axis, power] : c.sizes) {
+    const TermId size = graph.size(axis);
+    for (int i = 0; i < std::abs(power); ++i) {
+      if (power < 0) {
+        value = graph.apply(op::Div{}, {value, size});
+      } else {
+        value = is_one ? size : graph.apply(op::Mul{}, {value, size});
+      }
+      is_one = false;
+    }
+  }
+  return value;
+}
+
 }  // namespace
 
 std::optional<Coefficient> Coefficient::of(const Number& n) {
@@ -105,27 +131,21 @@ void append_key(const Coefficient& c, std::vector<uint64_t>& key) {
 }
 
 TermId to_term(const Coefficient& c, TermGraph& graph) {
-  TermId value = graph.constant(Number::ratio(c.numerator, c.denominator));
-  if (c.exponent != 0) {
-    const std::string mantissa = c.denominator == 1 ? std::to_string(c.numerator) : "1";
-    const auto scaled = Number::parse(mantissa + "e" + std::to_string(c.exponent));
-    SUNDOG_CHECK(scaled.has_value());
-    const TermId power = graph.constant(*scaled);
-    value = c.denominator == 1 ? power : graph.apply(op::Mul{}, {value, power});
+  Coefficient number = c;
+  number.sizes.clear();
+  return scale_by_sizes(c, number_term(number, graph), number.is_one(), graph);
+}
+
+TermId scale(const Coefficient& c, TermId x, TermGraph& graph) {
+  Coefficient number = c;
+  number.sizes.clear();
+  TermId value = x;
+  if (number.negated().is_one()) {
+    value = graph.apply(op::Neg{}, {x});
+  } else if (!number.is_one()) {
+    value = graph.apply(op::Mul{}, {x, number_term(number, graph)});
   }
-  bool is_one = c.numerator == 1 && c.denominator == 1 && c.exponent == 0;
-  for (const auto& [axis, power] : c.sizes) {
-    const TermId size = graph.size(axis);
-    for (int i = 0; i < std::abs(power); ++i) {
-      if (power < 0) {
-        value = graph.apply(op::Div{}, {value, size});
-      } else {
-        value = is_one ? size : graph.apply(op::Mul{}, {value, size});
-      }
-      is_one = false;
-    }
-  }
-  return value;
+  return scale_by_sizes(c, value, false, graph);
 }
 
 }  // namespace sundog::search

@@ -38,7 +38,8 @@ std::optional<Coefficient> add(const Coefficient& a, const Coefficient& b);
 // Words that identify the coefficient, appended to `key`.
 void append_key(const Coefficient& c, std::vector<uint64_t>& key);
 
-// The coefficient as a term.
+// The coefficient as a term; `scale` is its product with one.
 TermId to_term(const Coefficient& c, TermGraph& graph);
+TermId scale(const Coefficient& c, TermId x, TermGraph& graph);
 
 }  // namespace sundog::search

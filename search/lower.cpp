@@ -172,8 +172,7 @@ TermId KernelLowerer::build(int rank, int at) {
       return build_linear(n, at);
     case NodeKind::kScale: {
       const TermId x = value(n.operands[0], at);
-      if (n.node.ca.negated().is_one()) return g.apply(op::Neg{}, {x});
-      return g.apply(op::Mul{}, {x, to_term(n.node.ca, g)});
+      return scale(n.node.ca, x, g);
     }
     case NodeKind::kExp:
       return g.apply(op::Exp{}, {value(n.operands[0], at)});
@@ -224,8 +223,7 @@ TermId KernelLowerer::build_linear(const RankedNode& n, int at) {
   TermGraph& g = plan_.kernel.terms;
   const auto scaled = [&](const Coefficient& c, int rank) {
     if (term(rank).id == bank_.one()) return to_term(c, g);
-    const TermId x = value(rank, at);
-    return c.is_one() ? x : g.apply(op::Mul{}, {x, to_term(c, g)});
+    return scale(c, value(rank, at), g);
   };
   Coefficient first = n.node.ca, second = n.node.cb;
   int a = n.operands[0], b = n.operands[1];
@@ -372,7 +370,7 @@ void KernelLowerer::store(int rank) {
       if (dim.is_axis(&axis) && axis >= bank_.base_count()) {
         for (const auto& [part, index] : parent_.part_of_) {
           if (parent_.plan_.parts[static_cast<size_t>(index)].mu_axis == axis) {
-            s.index.push_back(part_position(part, false));
+            s.index.push_back(part_position(part, whole(rank).has(part)));
           }
         }
       } else {

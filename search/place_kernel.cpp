@@ -280,7 +280,11 @@ bool Placement::price(PlacedKernel& kernel) {
         ++at;
       }
     }
-    if (c == 0 || !parts.empty()) sized = size_kernel(plan, p, counts, machine_);
+    if (c == 0 || !parts.empty()) {
+      const bool warm = sized.has_value();
+      const std::vector<int64_t> near = warm ? sized->tiles : std::vector<int64_t>{};
+      sized = size_kernel(plan, p, counts, machine_, warm ? &near : nullptr);
+    }
     kernel.us.push_back(sized ? static_cast<float>(sized->us) : kInfinite);
     kernel.tiles.push_back(sized ? sized->tiles : std::vector<int64_t>{});
     any = any || sized.has_value();

@@ -55,10 +55,13 @@ std::vector<int64_t> tile_candidates(int64_t extent, bool looped) {
 std::vector<int64_t> part_candidates(int64_t extent, const Machine& machine) {
   std::set<int64_t> out;
   const int64_t most = std::min<int64_t>(kMostParts, ceil_div(extent, 2 * kAtom));
+  // Powers of two, and counts that fill the device evenly whatever else is on the grid.
   for (int64_t n = 2; n <= most; n *= 2) out.insert(n);
-  // Counts that fill the device evenly whatever else is on the grid.
-  for (int64_t n = 2; n <= most; ++n) {
+  for (int64_t n = 3; n <= most; n *= 2) {
     if (static_cast<int64_t>(machine.sms) % n == 0) out.insert(n);
+  }
+  for (int64_t n : {static_cast<int64_t>(machine.sms) / 4, static_cast<int64_t>(machine.sms) / 6}) {
+    if (n >= 2 && n <= most) out.insert(n);
   }
   std::vector<int64_t> list;
   for (int64_t n : out) {
@@ -84,10 +87,12 @@ class Descent {
     }
   }
 
-  std::optional<SizedKernel> run() {
-    descend(start(0));
-    descend(start(1));
-    descend(start(2));
+  std::optional<SizedKernel> run(const std::vector<int64_t>* near) {
+    if (near != nullptr) {
+      descend(nearest(*near));
+    } else {
+      for (int which = 0; which < 3; ++which) descend(start(which));
+    }
     if (best_ == std::numeric_limits<double>::infinity()) return {};
     return SizedKernel{best_, best_tiles_};
   }
@@ -108,6 +113,16 @@ class Descent {
       } else if (which == 2 && plan_.splits[i].looped) {
         pick = list.size() - 1;
       }
+      at.push_back(pick);
+    }
+    return at;
+  }
+
+  std::vector<size_t> nearest(const std::vector<int64_t>& tiles) const {
+    std::vector<size_t> at;
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+      size_t pick = 0;
+      while (pick + 1 < candidates_[i].size() && candidates_[i][pick + 1] <= tiles[i]) ++pick;
       at.push_back(pick);
     }
     return at;
@@ -199,8 +214,8 @@ Kernel finish_kernel(const MuGraph& graph, const KernelPlan& plan, const Machine
 
 std::optional<SizedKernel> size_kernel(KernelPlan& plan, const KernelProfile& profile,
                                        const std::vector<int64_t>& part_counts,
-                                       const Machine& machine) {
-  return Descent(plan, profile, part_counts, machine).run();
+                                       const Machine& machine, const std::vector<int64_t>* near) {
+  return Descent(plan, profile, part_counts, machine).run(near);
 }
 
 MuGraph finish(GraphPlan plan, const std::vector<std::vector<int64_t>>& tiles,

@@ -22,10 +22,11 @@ std::vector<int64_t> tile_candidates(int64_t extent, bool looped);
 std::vector<int64_t> part_candidates(int64_t extent, const Machine& machine);
 
 // The best tiles of one kernel with the part counts given.  Nothing if no size fits the device.
-// `limit`: give up early where the kernel cannot cost less.
+// `near`: tiles that are good for other counts; the search then starts from them alone.
 std::optional<SizedKernel> size_kernel(KernelPlan& plan, const KernelProfile& profile,
                                        const std::vector<int64_t>& part_counts,
-                                       const Machine& machine);
+                                       const Machine& machine,
+                                       const std::vector<int64_t>* near = nullptr);
 
 // The µGraph with those tiles and part counts: factors of one value dropped, threads decided.
 MuGraph finish(GraphPlan plan, const std::vector<std::vector<int64_t>>& tiles,
