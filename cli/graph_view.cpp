@@ -124,6 +124,15 @@ std::string one_line(const MuGraph& graph) {
   return text;
 }
 
+std::string launch_text(const MuGraph& graph) {
+  std::string text;
+  for (const Kernel& kernel : graph.kernels) {
+    text += (text.empty() ? "" : ", ") + grid_text(kernel) + " blocks of " +
+            std::to_string(32 * kernel.warps);
+  }
+  return text;
+}
+
 std::string dot(const MuGraph& graph, const Program&) {
   std::string text = "digraph " + quoted(graph.name) +
                      " {\n  rankdir=TB; node [fontname=\"monospace\", fontsize=10];\n";

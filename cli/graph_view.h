@@ -20,4 +20,7 @@ std::string svg(const MuGraph& graph, const Program& program);
 // "2 kernels: part[64 x 16 blocks, 4 warps, loop k.o 8] -> join[64 blocks, 4 warps]"
 std::string one_line(const MuGraph& graph);
 
+// The sizes alone: "64 x 16 blocks of 128, 64 blocks of 128".
+std::string launch_text(const MuGraph& graph);
+
 }  // namespace sundog::cli

@@ -216,6 +216,7 @@ Status time_on_gpu(PipelineResult& result, const Program& program, const Device&
   for (size_t c = 0; c < candidates.size(); ++c) {
     Row& row = result.rows[row_of[c]];
     codegen::TuneEntry& entry = tuned->entries[c];
+    row.compiler = entry.module.compiler;
     row.resources = entry.module.kernels;
     if (!entry.failure.empty()) {
       row.dropped =
@@ -240,6 +241,29 @@ Status time_on_gpu(PipelineResult& result, const Program& program, const Device&
                             b.candidate.measured_us.value_or(HUGE_VAL);
                    });
   return {};
+}
+
+// Compiles a row where a CUDA compiler is found; false if that compiler refuses it.
+bool passes_compiler(Row& row, PipelineResult& result, const Device& device,
+                     const PipelineOptions& options) {
+  if (!row.compiler.empty() || interrupted()) return true;
+  if (options.progress) options.progress("compiling " + row.candidate.structure);
+  codegen::CompileOptions compile;
+  compile.limits.seconds = options.compile_s;
+  compile.limits.stop = &interrupted();
+  Result<codegen::CompiledModule> module =
+      codegen::compile(row.generated->cuda, device.arch, compile);
+  if (module.ok()) {
+    row.compiler = module->compiler;
+    row.resources = std::move(module->kernels);
+    return true;
+  }
+  if (module.error().code == ErrorCode::kFailed && !interrupted()) {
+    row.dropped = "compiler: " + module.error().message;
+    return false;
+  }
+  result.notes.push_back("not compiled: " + module.error().message);
+  return true;
 }
 
 // Runs a row's kernels in the emulator; whether they are right.  What the emulator cannot run for
@@ -281,8 +305,10 @@ Status choose_best(PipelineResult& result, const Program& program, const Device&
     if (row.dropped.empty()) {
       result.max_rel_error = 0;
       result.kernel_check.clear();
-      bool right = true;
-      if (!options.check) {
+      bool right = passes_compiler(row, result, device, options);
+      if (!right) {
+        // said already
+      } else if (!options.check) {
         result.kernel_check = "not run";
       } else if (interrupted()) {
         result.kernel_check = "not run: interrupted";

@@ -46,7 +46,8 @@ struct Row {
   std::string dropped;  // why; empty: usable
   std::optional<codegen::Generated> generated;
   std::optional<codegen::GpuReport> gpu;
-  std::vector<codegen::KernelResources> resources;  // where it was compiled
+  std::string compiler;                             // that compiled it; empty: none did
+  std::vector<codegen::KernelResources> resources;  // as that compiler counts them
 };
 
 struct PipelineResult {

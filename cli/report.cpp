@@ -71,6 +71,32 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
+// "NVRTC 13.0, 54 registers, no spills".
+std::string compiled_line(const Row& row) {
+  int registers = 0;
+  int64_t spilled = 0;
+  for (const codegen::KernelResources& kernel : row.resources) {
+    registers = std::max(registers, kernel.registers);
+    spilled += kernel.spill_store_bytes + kernel.spill_load_bytes;
+  }
+  return row.compiler + ", " + std::to_string(registers) + " registers, " +
+         (spilled == 0 ? "no spills" : std::to_string(spilled) + " bytes spilled");
+}
+
+void write_compiled(JsonWriter& json, const Row& row) {
+  if (row.compiler.empty()) {
+    json.null();
+    return;
+  }
+  json.begin_object().key("compiler").value(row.compiler).key("kernels").begin_array();
+  for (const codegen::KernelResources& kernel : row.resources) {
+    json.begin_object().key("name").value(kernel.name).key("registers").value(kernel.registers);
+    json.key("spill_bytes").value(kernel.spill_store_bytes + kernel.spill_load_bytes);
+    json.end_object();
+  }
+  json.end_array().end_object();
+}
+
 void write_files(JsonWriter& json, const std::string& folder) {
   json.begin_object().key("folder").value(folder);
   const std::pair<const char*, std::string_view> files[] = {{"cuda", kKernelFile},
@@ -119,7 +145,8 @@ std::string table_text(const ReportContext& context) {
     const Row& row = result.rows[i];
     text += (i == result.best ? " * " : "   ") + padded(us(row.candidate.predicted_us), 9, true) +
             padded(us(row.candidate.measured_us), 11, true) + "  " +
-            (row.unfused ? "unfused: " : "") + row.candidate.structure + "\n";
+            (row.unfused ? "unfused: " : "") + row.candidate.structure + " (" +
+            launch_text(row.candidate.graph) + ")\n";
     if (!row.dropped.empty()) text += std::string(25, ' ') + "dropped: " + row.dropped + "\n";
   }
   text += "\n  best       " + us(best.candidate.predicted_us) + " us  bound " +
@@ -131,6 +158,7 @@ std::string table_text(const ReportContext& context) {
   if (result.max_rel_error > 0) {
     text += "  error      " + formatted("%.2e", result.max_rel_error) + " of the row\n";
   }
+  if (!best.compiler.empty()) text += "  compiled   " + compiled_line(best) + "\n";
   text += "  search     " + std::to_string(result.report.states) + " states in " +
           formatted("%.2f", result.report.seconds) + " s, " + result.report.stop_reason + "\n";
   text += "  " + summary(result) + "\n  files      " + context.folder + "/\n";
@@ -164,11 +192,14 @@ std::string json_text(const ReportContext& context) {
   json.key("verdict");
   write_evidence(json, best.candidate.evidence);
   json.key("structure").value(best.candidate.structure);
+  json.key("compiled");
+  write_compiled(json, best);
   json.end_object();
   json.key("candidates").begin_array();
   for (size_t i = 0; i < result.rows.size(); ++i) {
     const Row& row = result.rows[i];
     json.begin_object().key("structure").value(row.candidate.structure);
+    json.key("launches").value(launch_text(row.candidate.graph));
     json.key("kernels").value(static_cast<int64_t>(row.candidate.graph.kernels.size()));
     json.key("unfused").value(row.unfused);
     json.key("predicted_us").value(row.candidate.predicted_us);
