@@ -45,7 +45,7 @@ const char* load(void* library, DriverApi& api) {
   need("cuMemGetInfo_v2", api.memory_info);
   need("cuMemAlloc_v2", api.allocate);
   need("cuMemFree_v2", api.free);
-  need("cuMemcpyHtoD_v2", api.host_to_device);
+  need("cuMemcpyHtoDAsync_v2", api.host_to_device);
   need("cuMemcpyDtoH_v2", api.device_to_host);
   need("cuMemcpyDtoDAsync_v2", api.device_to_device);
   need("cuMemsetD8Async", api.set_bytes);
@@ -190,8 +190,11 @@ Result<DeviceBuffer> Gpu::allocate(int64_t bytes) {
 
 Status Gpu::upload(DevicePointer target, std::span<const std::byte> data) {
   if (data.empty()) return {};
-  SUNDOG_RETURN_IF_ERROR(synchronize());
-  return checked(api_->host_to_device(target, data.data(), data.size()), "cuMemcpyHtoD");
+  // In the stream of the kernels: cuMemcpyHtoD may return while the last bytes of a small copy are
+  // still on their way, and a stream that does not wait for the default one would overtake them.
+  SUNDOG_RETURN_IF_ERROR(checked(
+      api_->host_to_device(target, data.data(), data.size(), stream_.get()), "cuMemcpyHtoDAsync"));
+  return synchronize();
 }
 
 Status Gpu::download(std::span<std::byte> target, DevicePointer source) {

@@ -25,7 +25,7 @@ struct DriverApi {
   int (*memory_info)(size_t*, size_t*);
   int (*allocate)(DevicePointer*, size_t);
   int (*free)(DevicePointer);
-  int (*host_to_device)(DevicePointer, const void*, size_t);
+  int (*host_to_device)(DevicePointer, const void*, size_t, void* stream);
   int (*device_to_host)(void*, DevicePointer, size_t);
   int (*device_to_device)(DevicePointer, DevicePointer, size_t, void*);
   int (*set_bytes)(DevicePointer, unsigned char, size_t, void*);

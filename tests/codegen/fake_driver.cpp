@@ -70,7 +70,7 @@ void fill_memory(DriverApi& api) {
     return 0;
   };
   api.free = [](DevicePointer pointer) { return std::free(host(pointer)), 0; };
-  api.host_to_device = [](DevicePointer to, const void* from, size_t size) {
+  api.host_to_device = [](DevicePointer to, const void* from, size_t size, void*) {
     return std::memcpy(host(to), from, size), 0;
   };
   api.device_to_host = [](void* to, DevicePointer from, size_t size) {
