@@ -92,6 +92,7 @@ class KernelLowerer {
   std::map<AxisId, size_t> split_of_;          // program axis -> split
   std::map<AxisId, size_t> whole_split_;       // part factor read as a whole -> split
   std::set<std::string> names_;
+  AxisSet reader_whole_;                       // parts that the term being built reads as a whole
 };
 
 }  // namespace sundog::search

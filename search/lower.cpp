@@ -123,6 +123,9 @@ TermId KernelLowerer::value(int rank, int at) {
   const int when = in_loop(rank) ? at : stage(rank);
   const auto key = std::make_pair(rank, when);
   if (const auto it = done_.find(key); it != done_.end()) return it->second;
+  // A stored term may be read both at this block's part and at all parts: its reader says which.
+  const AxisSet outer = reader_whole_;
+  reader_whole_ = whole(rank);
   TermId made = kNoTerm;
   if (running_.contains(rank)) {
     made = read(running_maximum(rank, when));
@@ -133,6 +136,7 @@ TermId KernelLowerer::value(int rank, int at) {
   } else {
     made = build(rank, when);
   }
+  reader_whole_ = outer;
   done_[key] = made;
   return made;
 }
@@ -156,7 +160,7 @@ TermId KernelLowerer::load(int rank) {
     }
     for (const auto& [part, index] : parent_.part_of_) {
       if (parent_.plan_.parts[static_cast<size_t>(index)].mu_axis != axis) continue;
-      in.index.push_back(part_position(part, whole(rank).has(part)));
+      in.index.push_back(part_position(part, reader_whole_.has(part)));
     }
   }
   return g.push(std::move(in));
@@ -243,6 +247,7 @@ TermId KernelLowerer::build_linear(const RankedNode& n, int at) {
 TermId KernelLowerer::reduce_chain(int rank, int at, AxisSet& axes) {
   const RankedNode& n = *node(rank);
   axes.insert(n.node.axis);
+  if (bank_.axes()[n.node.axis].level == Level::kPart) reader_whole_.insert(n.node.axis);
   const int below = n.operands[0];
   if (has_kind(below, n.node.kind) && !is_output(below) && uses_[static_cast<size_t>(below)] == 1 &&
       !over_loop(below) && !running_.contains(below)) {

@@ -130,7 +130,7 @@ void Placement::kernels(const RankSet& pending) {
       common_ = common_ & table_.terms[static_cast<size_t>(o)].axes;
     }
     later.erase(outs);
-    fill(outs, later, bytes);
+    fill(outs, later, bytes, {});
   }
   body_ = outer_body;
   common_ = outer_common;
@@ -150,13 +150,14 @@ bool Placement::is_dominated(const RankSet& pending) {
   return false;
 }
 
-bool Placement::is_cut(const RankSet& later, double bytes) {
+bool Placement::is_cut(const RankSet& later, double bytes, const WorkTime& work) {
   if (!space_.prune_by_bound) return false;
   double stores = 0;
   for (int y : later.members()) stores += table_.terms[static_cast<size_t>(y)].total_bytes;
   const int launches = later.top() >= 0 ? 2 : 1;
-  const double us = least(done_us_) + structure_bound(machine_, launches,
-                                                      bytes + std::max(0.0, input_bytes_ - read_bytes_) + stores);
+  const double moved = bytes + std::max(0.0, input_bytes_ - read_bytes_) + stores;
+  const double busy = std::max({moved / hbm_peak(machine_), work.tensor, work.alu, work.sfu});
+  const double us = least(done_us_) + structure_bound(machine_, launches, 0) + busy;
   return us >= incumbents_.best_us() * kSlack;
 }
 
@@ -170,10 +171,10 @@ bool Placement::uses_absent_split(const RankedNode& n) const {
                      [&](int o) { return table_.terms[static_cast<size_t>(o)].axes.has(part); });
 }
 
-void Placement::fill(RankSet need, RankSet later, double bytes) {
+void Placement::fill(RankSet need, RankSet later, double bytes, WorkTime work) {
   if (limits_.spend()) return;
   ++counts_.states;
-  if (is_cut(later, bytes)) {
+  if (is_cut(later, bytes, work)) {
     ++counts_.cut_by_bound;
     return;
   }
@@ -185,14 +186,14 @@ void Placement::fill(RankSet need, RankSet later, double bytes) {
   need.erase(x);
   const RankedTerm& t = table_.terms[static_cast<size_t>(x)];
   if (t.leaf == LeafKind::kConstant) {
-    fill(need, later, bytes);
+    fill(need, later, bytes, work);
     return;
   }
   if (t.leaf != LeafKind::kNone) {
     const bool first = readers_[static_cast<size_t>(x)]++ == 0;
     if (first) read_bytes_ += t.total_bytes;
     body_.items.push_back({x, -1});
-    fill(need, later, bytes + t.total_bytes);
+    fill(need, later, bytes + t.total_bytes, work);
     body_.items.pop_back();
     if (--readers_[static_cast<size_t>(x)] == 0) read_bytes_ -= t.total_bytes;
     return;
@@ -206,7 +207,9 @@ void Placement::fill(RankSet need, RankSet later, double bytes) {
     RankSet next = need;
     for (int o : t.nodes[i].operands) next.insert(o);
     body_.items.push_back({x, static_cast<int>(i)});
-    fill(next, later, bytes);
+    WorkTime more = work;
+    more += t.nodes[i].work;
+    fill(next, later, bytes, more);
     body_.items.pop_back();
     if (limits_.reached()) return;
   }
@@ -215,7 +218,7 @@ void Placement::fill(RankSet need, RankSet later, double bytes) {
   if (!t.storable || is_output || static_cast<int>(done_.size()) + 1 >= most_kernels_) return;
   later.insert(x);
   body_.items.push_back({x, -1});
-  fill(need, later, bytes + t.total_bytes);
+  fill(need, later, bytes + t.total_bytes, work);
   body_.items.pop_back();
 }
 
@@ -226,7 +229,7 @@ void Placement::leaf(const RankSet& later) {
   for (const PlacedKernel& k : placed) {
     const std::vector<float> before = done_us_;
     for (size_t i = 0; i < done_us_.size(); ++i) done_us_[i] += k.us[i];
-    if (is_cut(later, 0)) {
+    if (is_cut(later, 0, {})) {
       ++counts_.cut_by_bound;
     } else {
       done_.push_back(k);

@@ -73,10 +73,10 @@ class Placement {
 
  private:
   void kernels(const RankSet& pending);
-  void fill(RankSet need, RankSet later, double bytes);
+  void fill(RankSet need, RankSet later, double bytes, WorkTime work);
   void leaf(const RankSet& later);
   void record();
-  bool is_cut(const RankSet& later, double bytes);
+  bool is_cut(const RankSet& later, double bytes, const WorkTime& work);
   double least(const std::vector<float>& us) const;
   const std::vector<PlacedKernel>& place(const KernelBody& body);
   bool price(PlacedKernel& kernel);

@@ -44,7 +44,7 @@ class Superoptimizer {
     for (int kernels = 1; kernels <= space_.most_kernels && !limits_.check(); ++kernels) {
       for (auto& run : banks_) {
         if (limits_.check()) break;
-        drop_expensive(run->table, *run->bank, machine_, 1.5 * incumbents_.best_us());
+        drop_expensive(run->table, 1.5 * incumbents_.best_us());
         run->placement->run(kernels);
         show_progress();
       }
@@ -118,7 +118,7 @@ class Superoptimizer {
     }
     if (!r.complete) note("rewriting stopped before it was complete");
     if (r.wrong > 0) note("rewriting proposed " + std::to_string(r.wrong) + " unequal terms");
-    run.table = term_table(*run.bank, *outputs);
+    run.table = term_table(*run.bank, *outputs, machine_);
     report_.terms = std::max<uint64_t>(report_.terms, run.table.terms.size());
     if (run.table.too_large) {
       note("a bank of " + std::to_string(run.table.terms.size()) + " terms is too large to search");

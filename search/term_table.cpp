@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "search/work.h"
+
 namespace sundog::search {
 
 bool is_reduction(NodeKind kind) {
@@ -32,9 +34,27 @@ bool is_reduction(NodeKind kind) {
 
 namespace {
 
+// Index values along the axes of a set.
+double domain(const Bank& bank, AxisSet axes, const Machine& machine) {
+  double size = 1;
+  for (AxisId base = 0; base < bank.base_count(); ++base) {
+    const BaseAxis& b = bank.base(base);
+    const double extent = static_cast<double>(bank.program().axes[base].extent);
+    if (b.whole != kNoAxis) {
+      if (axes.has(b.whole)) size *= extent;
+    } else if (axes.contains(b.all)) {
+      size *= extent;
+    } else if (axes.has(b.tile) && (b.step == kNoAxis || axes.has(b.step))) {
+      size *= std::max(1.0, extent / machine.sms);  // one part of many
+    }
+  }
+  return size;
+}
+
 class Ranker {
  public:
-  Ranker(const Bank& bank, const std::vector<ClassId>& outputs) : bank_(bank), outputs_(outputs) {}
+  Ranker(const Bank& bank, const std::vector<ClassId>& outputs, const Machine& machine)
+      : bank_(bank), outputs_(outputs), machine_(machine) {}
 
   TermTable run() {
     state_.assign(bank_.size(), State::kNew);
@@ -102,14 +122,44 @@ class Ranker {
       t.leaf = bank_.is_constant(c) ? LeafKind::kConstant : bank_[c].leaf;
       t.inline_only = bank_[c].inline_only;
       for (const Node& n : nodes_[c]) {
-        RankedNode r{n, {}};
+        RankedNode r;
+        r.node = n;
         for (ClassId o : n.operands) r.operands.push_back(rank_[o]);
+        r.work = work_of_node(n);
         t.nodes.push_back(std::move(r));
       }
       table_.terms.push_back(std::move(t));
     }
     table_.too_large = table_.size() > kMostRanks;
     for (RankedTerm& t : table_.terms) measure(t);
+  }
+
+  // What the node takes at least, if nothing is computed twice.  A product may be the inside of a matrix
+  // product, and a sum is fused with what it sums.
+  WorkTime work_of_node(const Node& n) const {
+    AxisSet axes;
+    for (ClassId o : n.operands) axes |= bank_[o].axes;
+    const double count = domain(bank_, axes, machine_);
+    switch (n.kind) {
+      case NodeKind::kProduct:
+        return {count / machine_.tensor_rate, 0, 0};
+      case NodeKind::kLinear:
+        return {0, count / machine_.alu_rate, 0};
+      case NodeKind::kExp:
+      case NodeKind::kReciprocal:
+        return {0, 0, count / machine_.sfu_rate};
+      case NodeKind::kOpaque: {
+        const auto* apply = std::get_if<ApplyTerm>(&bank_.opaque(n.opaque).term);
+        const Work work = apply == nullptr ? Work{1, 0} : work_of(apply->op);
+        return {0, count * work.alu / machine_.alu_rate, count * work.sfu / machine_.sfu_rate};
+      }
+      case NodeKind::kScale:
+      case NodeKind::kSum:
+      case NodeKind::kMax:
+      case NodeKind::kOnlineSum:
+        return {};
+    }
+    return {};
   }
 
   void measure(RankedTerm& t) {
@@ -179,6 +229,7 @@ class Ranker {
 
   const Bank& bank_;
   const std::vector<ClassId>& outputs_;
+  const Machine& machine_;
   std::vector<State> state_;
   std::vector<std::vector<Node>> nodes_;
   std::vector<ClassId> order_;
@@ -188,30 +239,13 @@ class Ranker {
   TermTable table_;
 };
 
-// Index values along the axes of a set.
-double domain(const Bank& bank, AxisSet axes, const Machine& machine) {
-  double size = 1;
-  for (AxisId base = 0; base < bank.base_count(); ++base) {
-    const BaseAxis& b = bank.base(base);
-    const double extent = static_cast<double>(bank.program().axes[base].extent);
-    if (b.whole != kNoAxis) {
-      if (axes.has(b.whole)) size *= extent;
-    } else if (axes.contains(b.all)) {
-      size *= extent;
-    } else if (axes.has(b.tile) && (b.step == kNoAxis || axes.has(b.step))) {
-      size *= std::max(1.0, extent / machine.sms);  // one part of many
-    }
-  }
-  return size;
-}
-
 }  // namespace
 
-TermTable term_table(const Bank& bank, const std::vector<ClassId>& outputs) {
-  return Ranker(bank, outputs).run();
+TermTable term_table(const Bank& bank, const std::vector<ClassId>& outputs, const Machine& machine) {
+  return Ranker(bank, outputs, machine).run();
 }
 
-int drop_expensive(TermTable& table, const Bank& bank, const Machine& machine, double limit_us) {
+int drop_expensive(TermTable& table, double limit_us) {
   int dropped = 0;
   std::vector<double> least(table.terms.size(), 0);
   for (size_t i = 0; i < table.terms.size(); ++i) {
@@ -219,14 +253,9 @@ int drop_expensive(TermTable& table, const Bank& bank, const Machine& machine, d
     if (t.nodes.empty()) continue;
     double best = limit_us;
     for (RankedNode& n : t.nodes) {
-      AxisSet axes;
       double us = 0;
-      for (int o : n.operands) {
-        axes |= table.terms[static_cast<size_t>(o)].axes;
-        us = std::max(us, least[static_cast<size_t>(o)]);
-      }
-      // A product may be the inside of a matrix product; anything else needs the scalar units.
-      if (n.node.kind == NodeKind::kProduct) us += domain(bank, axes, machine) / machine.tensor_rate;
+      for (int o : n.operands) us = std::max(us, least[static_cast<size_t>(o)]);
+      us += std::max({n.work.tensor, n.work.alu, n.work.sfu});
       best = std::min(best, us);
       dropped += !n.dropped && us >= limit_us ? 1 : 0;
       n.dropped = us >= limit_us;

@@ -47,10 +47,22 @@ class RankSet {
   std::array<uint64_t, kMostRanks / 64> words_{};
 };
 
+// Least time of some work on each kind of unit of the whole device, us.
+struct WorkTime {
+  double tensor = 0, alu = 0, sfu = 0;
+  WorkTime& operator+=(const WorkTime& o) {
+    tensor += o.tensor;
+    alu += o.alu;
+    sfu += o.sfu;
+    return *this;
+  }
+};
+
 // A class with its nodes; operands are ranks.
 struct RankedNode {
   Node node;
   std::vector<int> operands;
+  WorkTime work;
   bool dropped = false;       // not to be used; kept, since structures name nodes by position
 };
 struct RankedTerm {
@@ -73,10 +85,10 @@ struct TermTable {
 };
 
 // Only what the outputs reach, by nodes that close no cycle.
-TermTable term_table(const Bank& bank, const std::vector<ClassId>& outputs);
+TermTable term_table(const Bank& bank, const std::vector<ClassId>& outputs, const Machine& machine);
 
 // Drops nodes whose own work takes longer than `limit_us` on the whole device.  Gives the number dropped.
-int drop_expensive(TermTable& table, const Bank& bank, const Machine& machine, double limit_us);
+int drop_expensive(TermTable& table, double limit_us);
 
 bool is_reduction(NodeKind kind);
 
