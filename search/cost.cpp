@@ -11,6 +11,8 @@
 #include <array>
 #include <cmath>
 
+#include "search/merge_repeats.h"
+
 namespace sundog::search {
 namespace {
 
@@ -19,13 +21,26 @@ constexpr int kMostStages = 8;
 constexpr double kOverlapLoss = 0.12;     // share of the other resources' time that does not overlap
 constexpr double kStepUs = 0.09;          // one dependent step of an iteration, latency bound
 constexpr double kJoinUs = 0.3;           // adding the parts of warps that share a reduced axis
+constexpr double kReduceUs = 0.2;         // a reduction over the threads of a block, outside loops
+constexpr double kMostShareOfSm = 3;      // of an SM's even share of the memory rate, that it can draw
 constexpr double kReservedShared = 1024;  // bytes a block that the runtime keeps
 constexpr double kRegistersKept = 48;     // a thread: addresses, indices, temporaries
 constexpr double kMostRegisters = 255;
 constexpr double kWarpsToFill = 8;        // on an SM, for full instruction rate
+constexpr double kShortestRun = 64;       // bytes in a row that memory gives at its full rate
+constexpr double kIdleShare = 0.4;        // of the memory rate that is left however few SMs ask for it
 constexpr double kMostL2Share = 0.7;      // of the L2 that data survives in between two passes
 // An instruction that reads its operands from shared memory moves this many bytes a multiply-add.
 constexpr double kSharedBytesFma = 3;
+
+// Factors that an index runs along in the dimension whose neighbours are neighbours in memory.
+AxisSet contiguous(const TensorDecl& decl, const std::vector<IndexExpr>& index) {
+  const std::vector<int64_t> strides = strides_of(decl);
+  for (size_t d = index.size(); d-- > 0;) {
+    if (strides[d] == 1) return index[d].axis_set();
+  }
+  return {};
+}
 
 void add_stores(const MuGraph& graph, const Kernel& kernel, const std::vector<Statement>& body,
                 AxisSet around, KernelProfile& out) {
@@ -42,6 +57,7 @@ void add_stores(const MuGraph& graph, const Kernel& kernel, const std::vector<St
       t.computation = store->computation;
       for (const IndexExpr& e : store->index) t.index |= e.axis_set();
       t.times = around;
+      t.run = contiguous(graph.tensors[store->tensor].decl, store->index) - around - out.grid;
       t.element_bytes = bytes(graph.tensors[store->tensor].decl.dtype);
       t.is_store = true;
       out.traffic.push_back(t);
@@ -50,12 +66,13 @@ void add_stores(const MuGraph& graph, const Kernel& kernel, const std::vector<St
 }
 
 Traffic read_of(const MuGraph& graph, const Role& role, uint32_t computation, uint32_t tensor,
-                AxisSet index) {
+                const std::vector<IndexExpr>& index, AxisSet grid) {
   Traffic t;
   t.tensor = tensor;
   t.computation = computation;
-  t.index = index;
+  for (const IndexExpr& e : index) t.index |= e.axis_set();
   t.times = role.loops;
+  t.run = contiguous(graph.tensors[tensor].decl, index) - role.loops - grid;
   const DeviceTensor& device = graph.tensors[tensor];
   t.element_bytes = bytes(device.decl.dtype);
   if (device.role == TensorRole::kInput) {
@@ -81,17 +98,16 @@ double hbm_rate(const Machine& machine, double in_flight) {
 KernelProfile profile(const MuGraph& graph, const Kernel& kernel) {
   KernelProfile out;
   out.roles = roles_of(graph, kernel);
+  out.repeats = repeats(kernel);
   for (AxisId f : kernel.grid) out.grid.insert(f);
   for (uint32_t i = 0; i < out.roles.size(); ++i) {
     const Role& role = out.roles[i];
     if (role.is_load) {
-      AxisSet index;
       const auto& in = std::get<InputTerm>(kernel.terms[kernel.computations[i].value]);
-      for (const IndexExpr& e : in.index) index |= e.axis_set();
-      out.traffic.push_back(read_of(graph, role, i, role.tensor, index));
+      out.traffic.push_back(read_of(graph, role, i, role.tensor, in.index, out.grid));
     }
-    for (const auto& [tensor, index] : role.inline_reads) {
-      out.traffic.push_back(read_of(graph, role, i, tensor, index));
+    for (const InputTerm& in : role.inline_reads) {
+      out.traffic.push_back(read_of(graph, role, i, in.tensor, in.index, out.grid));
     }
   }
   add_stores(graph, kernel, kernel.body, {}, out);
@@ -127,6 +143,12 @@ class Pricer {
     return count(p_.roles[i].tile) * static_cast<double>(bytes(level_.dtype[i]));
   }
 
+  // Made before, and still there.
+  bool repeated(uint32_t i) const {
+    const uint32_t first = p_.repeats[i];
+    return first != kNone && count(p_.roles[i].loops) == 1 && count(p_.roles[first].loops) == 1;
+  }
+
   // Loads that a loop's pipeline keeps ahead.
   bool staged(uint32_t i) const {
     return p_.roles[i].is_load && level_.storage[i] == Storage::kShared &&
@@ -134,8 +156,10 @@ class Pricer {
   }
 
   bool memory() {
-    double fixed = 0, held = 0, fleeting = 0;
+    double fixed = 0, held = 0;
+    std::array<double, 8> fleeting{};  // by loop
     for (uint32_t i = 0; i < p_.roles.size(); ++i) {
+      if (repeated(i)) continue;
       const Role& role = p_.roles[i];
       const double size = storage_bytes(i);
       if (staged(i)) {
@@ -144,9 +168,12 @@ class Pricer {
         fixed += size;
         if (role.is_load) prologue_bytes_ += size;
       } else {
-        // Temporaries of an iteration die with it; the widest counts.
-        if (count(role.loops) > 1 && role.accumulated.empty()) fleeting = std::max(fleeting, size);
-        else held += size;
+        // Temporaries of an iteration die with it.
+        if (count(role.loops) > 1 && role.accumulated.empty()) {
+          fleeting[static_cast<size_t>(role.loop) % fleeting.size()] += size;
+        } else {
+          held += size;
+        }
         if (role.is_load) (count(role.loops) > 1 ? register_stage_ : prologue_bytes_) += size;
       }
       if (level_.mma[i].use && count(role.reduced) > 16 && splits_reduced(i)) joins_ = true;
@@ -160,8 +187,9 @@ class Pricer {
     }
     out_.shared_bytes = fixed + stage_bytes_ * out_.stages;
     const double threads = 32.0 * level_.warps;
-    const double registers = (held + fleeting) / 4 / threads + kRegistersKept;
-    if (registers > kMostRegisters) return false;
+    const double most = *std::max_element(fleeting.begin(), fleeting.end());
+    const double registers = (held + most) / 4 / threads + kRegistersKept;
+    if (registers > kMostRegisters || registers * threads > m_.registers_per_sm) return false;
     out_.resident = static_cast<int>(std::max(
         1.0, std::floor(std::min({m_.shared_per_sm / (out_.shared_bytes + kReservedShared),
                                   m_.registers_per_sm / (registers * threads),
@@ -178,6 +206,7 @@ class Pricer {
 
   void arithmetic() {
     for (uint32_t i = 0; i < p_.roles.size(); ++i) {
+      if (repeated(i)) continue;
       const Role& role = p_.roles[i];
       const double times = blocks_ * count(role.loops);
       const double elements = times * count(role.tile | role.reduced);
@@ -190,7 +219,9 @@ class Pricer {
         if (role.contraction) shared_ += elements * kSharedBytesFma;
       }
       if (level_.storage[i] == Storage::kShared) shared_ += times * storage_bytes(i);
-      if (!role.is_load && !role.loops.empty()) steps_ += count(role.loops);
+      if (!role.is_load && count(role.loops) > 1) steps_ += count(role.loops);
+      const bool alone = count(role.loops) == 1 && !level_.mma[i].use;
+      if (alone && count(role.reduced) > 32) serial_us_ += kReduceUs;
     }
   }
 
@@ -198,14 +229,19 @@ class Pricer {
     const double busy = std::min(blocks_, m_.sms * out_.resident);
     for (size_t i = 0; i < p_.traffic.size(); ++i) {
       const Traffic& t = p_.traffic[i];
+      if (!t.is_store && repeated(t.computation)) continue;
       const double moved = blocks_ * count((t.index | t.times) - p_.grid) * t.element_bytes;
       double unique = count(t.index) * t.element_bytes;
       if (t.tensor_bytes > 0) unique = std::min(unique, t.tensor_bytes);
       l2_ += std::max(unique, moved);
       bool again = false;
       for (size_t j = 0; j < i; ++j) again |= !t.is_store && p_.traffic[j].tensor == t.tensor;
+      // Rows shorter than what memory moves at once waste the rest of it.
+      const double waste = std::max(1.0, kShortestRun / (count(t.run) * t.element_bytes));
       const double slice = unique / std::max(1.0, count(t.index & p_.grid));
-      if (!again || slice * busy > kMostL2Share * m_.l2_bytes) hbm_ += unique;
+      if (!again || slice * busy > kMostL2Share * m_.l2_bytes) {
+        (t.is_store ? written_ : read_) += unique * (unique > 1e5 ? waste : 1);
+      }
     }
   }
 
@@ -215,9 +251,15 @@ class Pricer {
     const double waves = std::max(1.0, std::ceil(blocks_ / (m_.sms * out_.resident)));
     const double in_flight =
         std::max({stage_bytes_ * out_.stages, register_stage_, prologue_bytes_, 512.0}) * busy / m_.sms;
-    const double rate = hbm_rate(m_, in_flight);
+    const double used = std::min(1.0, blocks_ / m_.sms);
+    // What is loaded at once by blocks that all run at once waits for memory once, which is the fill.
+    const bool streams = waves > 1 || stage_bytes_ + register_stage_ > 0;
+    const double rate = streams ? hbm_rate(m_, in_flight) * (kIdleShare + (1 - kIdleShare) * used)
+                                : hbm_peak(m_) * std::min(1.0, kMostShareOfSm * used);
     const double ragged = waves / std::max(blocks_ / (m_.sms * out_.resident), 1e-9);
-    const double hbm = hbm_ / rate * (waves > 1 ? 1 + 0.5 * (ragged - 1) : 1);
+    // Writes need no bytes in flight to be waited for, but they share the wires.
+    const double moved = std::max(read_ / rate, (read_ + written_) / hbm_peak(m_));
+    const double hbm = moved * (waves > 1 ? 1 + 0.5 * (ragged - 1) : 1);
     // The busiest SM works through its blocks; too few warps on it leave issue slots empty.
     const double load = per_sm * m_.sms / std::max(blocks_, 1.0);
     const double warps = level_.warps * std::min<double>(out_.resident, per_sm);
@@ -233,7 +275,7 @@ class Pricer {
     for (double x : t) sum += x, most = std::max(most, x);
     const double pipeline_fill = stage_bytes_ * busy / rate;
     return m_.launch_us + m_.fill_us + most + kOverlapLoss * (sum - most) + pipeline_fill +
-           (joins_ ? kJoinUs : 0);
+           serial_us_ + (joins_ ? kJoinUs : 0);
   }
 
   const KernelProfile& p_;
@@ -243,7 +285,8 @@ class Pricer {
   KernelPrice out_;
   double blocks_ = 1;
   double stage_bytes_ = 0, register_stage_ = 0, prologue_bytes_ = 0;
-  double hbm_ = 0, l2_ = 0, shared_ = 0, tensor_ = 0, alu_ = 0, sfu_ = 0, steps_ = 0;
+  double read_ = 0, written_ = 0, l2_ = 0, shared_ = 0, tensor_ = 0, alu_ = 0, sfu_ = 0, steps_ = 0;
+  double serial_us_ = 0;
   bool joins_ = false;
 };
 

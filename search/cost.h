@@ -24,6 +24,7 @@ struct Traffic {
   uint32_t computation = 0;
   AxisSet index;           // factors that the index runs over
   AxisSet times;           // loops around the access
+  AxisSet run;             // tile factors along the dimension that is contiguous in memory
   double element_bytes = 4;
   double tensor_bytes = 0; // of the whole tensor as far as its size is fixed, else 0
   bool is_store = false;
@@ -31,6 +32,7 @@ struct Traffic {
 
 struct KernelProfile {
   std::vector<Role> roles;
+  std::vector<uint32_t> repeats;   // where loops have one iteration: an earlier equal computation
   std::vector<Traffic> traffic;
   AxisSet grid;
   std::vector<AxisSet> loop_sets;  // for each loop: its factor and those of the loops around it

@@ -43,7 +43,8 @@ uint32_t Lowerer::intermediate(int rank) {
     const BaseAxis& base = bank_.base(b);
     if (t.axes.has(base.reduced ? base.tile : base.whole)) axes.push_back(b);
   }
-  std::string name = bank_[t.id].name.empty() ? "t" + std::to_string(rank) : bank_[t.id].name + "_p";
+  std::string name =
+      (bank_[t.id].name.empty() ? "t" + std::to_string(rank) : bank_[t.id].name) + "_part";
   const auto taken = [&](const DeviceTensor& d) { return d.decl.name == name; };
   while (std::any_of(plan_.graph.tensors.begin(), plan_.graph.tensors.end(), taken)) name += "_";
   return tensors_[rank] = add_intermediate(plan_.graph, name, axes);

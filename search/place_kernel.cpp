@@ -9,6 +9,7 @@
 #include "search/place_kernel.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "core/check.h"
@@ -35,6 +36,12 @@ bool Incumbents::offer(int bank, const Structure& s) {
     return a.structure.us != b.structure.us ? a.structure.us < b.structure.us
                                             : a.structure.key < b.structure.key;
   };
+  // Of one kind and equally fast: the same kernels, reached by another order of decisions.
+  for (Entry& e : list) {
+    if (std::abs(e.structure.us - s.us) > 1e-6 * s.us) continue;
+    if (s.key < e.structure.key && e.bank == bank) e.structure = s;
+    return best;
+  }
   if (static_cast<int>(list.size()) >= kept_per_kind_ && s.us >= list.back().structure.us) return best;
   list.push_back({bank, s});
   std::sort(list.begin(), list.end(), before);

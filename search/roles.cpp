@@ -55,15 +55,25 @@ std::optional<Contraction> contraction_of(const Kernel& kernel, const Computatio
   return out;
 }
 
+void number_loops(const std::vector<Statement>& body, int inside, int& next,
+                  std::vector<Role>& roles) {
+  for (const Statement& s : body) {
+    if (const auto* compute = std::get_if<Compute>(&s.node)) {
+      roles[compute->computation].loop = inside;
+    } else if (const auto* loop = std::get_if<Loop>(&s.node)) {
+      const int number = next++;
+      number_loops(loop->body, number, next, roles);
+    }
+  }
+}
+
 void collect_reads(const Kernel& kernel, Role& role, std::vector<uint32_t>& locals, TermId value) {
   const TermId roots[] = {value};
   for (TermId t : reachable(kernel.terms, roots)) {
     if (const auto* local = std::get_if<LocalTerm>(&kernel.terms[t])) {
       locals.push_back(local->computation);
     } else if (const auto* in = std::get_if<InputTerm>(&kernel.terms[t]); in && t != value) {
-      AxisSet used;
-      for (const IndexExpr& e : in->index) used |= e.axis_set();
-      role.inline_reads.push_back({in->tensor, used});
+      role.inline_reads.push_back(*in);
     }
   }
 }
@@ -74,6 +84,8 @@ std::vector<Role> roles_of(const MuGraph& graph, const Kernel& kernel) {
   const size_t count = kernel.computations.size();
   std::vector<Role> roles(count);
   const auto loops = enclosing_loops(kernel);
+  int next_loop = 0;
+  number_loops(kernel.body, -1, next_loop, roles);
   AxisSet outside;
   for (AxisId f : kernel.grid) outside.insert(f);
   for (uint32_t i = 0; i < count; ++i) {

@@ -28,10 +28,11 @@ struct Role {
   AxisSet tile;                             // axes of the result
   AxisSet reduced;                          // tile factors that its root reduces
   AxisSet loops;                            // around it
+  int loop = -1;                            // the innermost loop around it, counted in order
   AxisSet accumulated;                      // loops that its root reduces
   AxisSet reuse;                            // tile factors of reductions that read it, beyond its own
   Work work;                                // of one element of tile x reduced
-  std::vector<std::pair<uint32_t, AxisSet>> inline_reads;  // device tensors read in place, and by what
+  std::vector<InputTerm> inline_reads;      // of device tensors, in place
   std::vector<uint32_t> users;
 };
 

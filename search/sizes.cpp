@@ -10,6 +10,7 @@
 #include <set>
 
 #include "core/check.h"
+#include "search/merge_repeats.h"
 #include "search/settle.h"
 
 namespace sundog::search {
@@ -199,6 +200,7 @@ Kernel finish_kernel(const MuGraph& graph, const KernelPlan& plan, const Machine
   Settled settled = settle(graph, plan.kernel, program_axes);
   Kernel kernel = std::move(settled.kernel);
   new_id = std::move(settled.new_id);
+  merge_repeats(kernel);
   const KernelProfile p = profile(graph, kernel);
   const std::vector<int64_t> extents = factor_extents(kernel);
   const ThreadLevel level = choose_thread_level(kernel, p.roles, extents);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <set>
 
+#include "core/schedule/memory_plan.h"
 #include "search/bound.h"
 #include "search/describe.h"
 #include "search/import.h"
@@ -29,6 +30,7 @@ class Superoptimizer {
   Superoptimizer(const Program& program, const Device& device, const SearchSpace& space,
                  const SearchOptions& options)
       : program_(program),
+        device_(device),
         machine_(machine_of(device)),
         space_(space),
         options_(options),
@@ -167,6 +169,14 @@ class Superoptimizer {
     return graph;
   }
 
+  // Exact shared memory and registers, which the cost model only estimates.
+  bool fits_device(const MuGraph& graph) const {
+    return std::all_of(graph.kernels.begin(), graph.kernels.end(), [&](const Kernel& k) {
+      const auto plan = plan_kernel(graph, k);
+      return plan.ok() && fits(k, *plan, device_).ok();
+    });
+  }
+
   void offer_candidates() {
     for (const Incumbents::Entry& entry : incumbents_.sorted()) {
       if (static_cast<int>(report_.candidates.size()) >= options_.top_k) {
@@ -177,6 +187,10 @@ class Superoptimizer {
       if (const Status s = check(c.graph, program_); !s.ok()) {
         note("a structure was lowered wrongly: " + s.error().message);
         ++report_.rejected;
+        continue;
+      }
+      if (!fits_device(c.graph)) {
+        ++counts_.cut_unfit;
         continue;
       }
       if (options_.accept && !options_.accept(c)) {
@@ -210,6 +224,7 @@ class Superoptimizer {
   }
 
   const Program& program_;
+  const Device& device_;
   Machine machine_;
   SearchSpace space_;
   const SearchOptions& options_;
