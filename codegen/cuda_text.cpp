@@ -274,6 +274,10 @@ Text CudaText::div(const Text& x, const Text& y) {
   if (y.constant && *y.constant != 0 && std::isfinite(static_cast<float>(1 / *y.constant))) {
     return mul(x, number(1 / *y.constant));
   }
+  if (options_.fast) {
+    const Text reciprocal = atom("sd::reciprocal_fast(" + y.text + ")");
+    return x.constant && *x.constant == 1 ? reciprocal : mul(x, reciprocal);
+  }
   return shortened(atom("sd::div(" + x.text + ", " + y.text + ")"));
 }
 
@@ -288,7 +292,7 @@ Text CudaText::neg(const Text& x) {
 
 Text CudaText::exp(const Text& x) {
   if (x.constant) return number(std::exp(*x.constant));
-  return shortened(atom((options_.fast_exp ? "sd::exp_fast(" : "sd::exp(") + x.text + ")"));
+  return shortened(atom((options_.fast ? "sd::exp_fast(" : "sd::exp(") + x.text + ")"));
 }
 
 Text CudaText::log(const Text& x) { return shortened(atom("sd::log(" + x.text + ")")); }

@@ -85,7 +85,7 @@ struct Text {
 };
 
 struct CudaTextOptions {
-  bool fast_exp = false;     // ex2.approx: for results of 16 bits
+  bool fast = false;         // approximate exp and division: for results of 16 bits
   bool round_casts = false;  // keep narrowing casts (--rounding eager)
 };
 

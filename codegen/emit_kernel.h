@@ -35,6 +35,7 @@ struct RegisterArray {
 
   // "acc[r0][v]" for a flat index whose unit-1 part, if grouped, lies within one group.
   std::string element(const Linear& index) const;
+  std::string any() const;  // element i
   std::string declaration() const;
 };
 
@@ -121,6 +122,7 @@ class KernelEmitter {
   void add_into(uint32_t id);
   std::string exp_text(const std::string& x);
   void fill(const RegisterArray& array, double value);
+  void for_all(const RegisterArray& array, const std::string& statement);  // of array.any()
   std::string target_extra_test(uint32_t id) const;
 
   // emit_mma.cpp

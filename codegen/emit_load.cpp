@@ -10,10 +10,39 @@
 namespace sundog::codegen {
 
 Linear KernelEmitter::tile_index(const SharedTile& tile, const Coordinates& at) const {
-  Linear index;
+  Linear index, row, inner;
   for (const TileAxis& a : tile.axes) {
-    if (const auto it = at.find(a.axis); it != at.end()) index.add(it->second, tile.stride(a.axis));
+    const auto it = at.find(a.axis);
+    if (it == at.end()) continue;
+    if (a.axis == tile.axes.back().axis) {
+      inner = it->second;
+    } else {
+      row.add(it->second, tile.stride(a.axis) / tile.pitch);
+    }
   }
+  index.add(row, tile.pitch);
+  if (tile.swizzle_mask == 0 || row.is_zero()) {
+    index.add(inner, 1);
+    return index;
+  }
+  // Multiples of the period do not change the bits looked at.
+  const int64_t period = int64_t{tile.swizzle_mask + 1} << tile.swizzle_shift;
+  std::erase_if(row.items, [&](const auto& item) { return item.second % period == 0; });
+  row.constant %= period;
+  if (row.is_zero()) {
+    index.add(inner, 1);
+    return index;
+  }
+  const auto grouped = [](const Linear& e) {
+    const bool name = e.items.size() == 1 && e.constant == 0 && e.items[0].second == 1;
+    return name ? e.text() : "(" + e.text() + ")";
+  };
+  std::string bits = grouped(row);
+  if (tile.swizzle_shift > 0) bits += " >> " + std::to_string(tile.swizzle_shift);
+  const std::string word = std::to_string(16 / bytes(tile.dtype));
+  index.add("(" + grouped(inner) + " ^ (" + bits + " & " + std::to_string(tile.swizzle_mask) + ") * " +
+                word + ")",
+            1);
   return index;
 }
 

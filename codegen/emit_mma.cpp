@@ -97,11 +97,16 @@ void KernelEmitter::mma_step(const Fragments& x) {
     first.add("step", 16);
     out_.open("if (" + first.text() + " < " + std::to_string(atoms * 16) + ")");
   }
-  out_.line("uint32_t a[" + std::to_string(x.m_atoms) + "][4];");
-  out_.line("#pragma unroll");
-  out_.open("for (int i = 0; i < " + std::to_string(x.m_atoms) + "; ++i)");
-  load_fragment(x, true, false, "i");
-  out_.close();
+  if (x.m_atoms == 1) {
+    out_.line("uint32_t a[4];");
+    load_fragment(x, true, false, "0");
+  } else {
+    out_.line("uint32_t a[" + std::to_string(x.m_atoms) + "][4];");
+    out_.line("#pragma unroll");
+    out_.open("for (int i = 0; i < " + std::to_string(x.m_atoms) + "; ++i)");
+    load_fragment(x, true, false, "i");
+    out_.close();
+  }
   const int64_t pairs = mma.b_in_registers ? 0 : x.n_atoms / 2;
   if (pairs > 0) {
     out_.line("#pragma unroll");
@@ -109,7 +114,7 @@ void KernelEmitter::mma_step(const Fragments& x) {
     out_.line("uint32_t b[4];");
     load_fragment(x, false, true, "j");
     multiply(x, "j", "b[0]", "b[1]");
-    multiply(x, "(j + 1)", "b[2]", "b[3]");
+    multiply(x, "j + 1", "b[2]", "b[3]");
     out_.close();
   }
   const int64_t left = x.n_atoms - 2 * pairs;
@@ -130,15 +135,29 @@ void KernelEmitter::multiply(const Fragments& x, const std::string& n_atom, cons
                              const std::string& b1) {
   const Layout& partial = plan(x.id).partial;
   std::vector<RegisterLoop> digits = x.digits;
-  if (const Mode* m = tile_mode(partial, x.mma->m, 16)) digits.push_back({*m, "i"});
+  const Mode* m_mode = tile_mode(partial, x.mma->m, 16);
+  if (m_mode != nullptr && x.m_atoms > 1) digits.push_back({*m_mode, "i"});
   if (const Mode* n = tile_mode(partial, x.mma->n, 8)) digits.push_back({*n, n_atom});
   Linear group;
   const Linear index = register_index(partial, digits);
-  for (const auto& [name, coefficient] : index.items) group.add(name, coefficient / 4);
+  for (const auto& [name, coefficient] : index.items) {
+    // Atom j + 1 of a pair is atom j and one more.
+    if (name == "j + 1") {
+      group.add("j", coefficient / 4);
+      group.constant += coefficient / 4;
+    } else {
+      group.add(name, coefficient / 4);
+    }
+  }
+  const std::string call = "sd::mma_m16n8k16<" + std::string(cuda_type(x.mma->dtype)) + ">(" +
+                           x.into->name + "[" + group.text() + "], a" + (x.m_atoms > 1 ? "[i]" : "") +
+                           ", " + b0 + ", " + b1 + ");";
+  if (x.m_atoms == 1) {
+    out_.line(call);
+    return;
+  }
   out_.line("#pragma unroll");
-  out_.line("for (int i = 0; i < " + std::to_string(x.m_atoms) + "; ++i) sd::mma_m16n8k16<" +
-            std::string(cuda_type(x.mma->dtype)) + ">(" + x.into->name + "[" + group.text() + "], a[i], " +
-            b0 + ", " + b1 + ");");
+  out_.line("for (int i = 0; i < " + std::to_string(x.m_atoms) + "; ++i) " + call);
 }
 
 // The row and column at which this lane points ldmatrix, for the first atom of its warp.
@@ -170,7 +189,7 @@ void KernelEmitter::fragment_origin(Fragments& x, bool a_side) {
 void KernelEmitter::load_fragment(const Fragments& x, bool a_side, bool pair, const std::string& atom) {
   const MmaPlan& mma = *x.mma;
   const bool in_registers = a_side ? mma.a_in_registers : mma.b_in_registers;
-  const std::string target = a_side ? "a[i]" : "b";
+  const std::string target = a_side ? (x.m_atoms > 1 ? "a[i]" : "a") : "b";
   if (!in_registers) {
     load_matrix(x, a_side, pair, atom);
     return;
@@ -214,7 +233,8 @@ void KernelEmitter::load_matrix(const Fragments& x, bool a_side, bool pair, cons
     if (ring != kNone) result.add(stage_of_.at(ring), tile.elements());
     return result.text();
   };
-  const std::string target = a_side ? "a[i]" : "b", base = tile_base(operand);
+  const std::string target = a_side ? (x.m_atoms > 1 ? "a[i]" : "a") : "b";
+  const std::string base = tile_base(operand);
   if (k_runs || row_runs) {
     out_.line("sd::ldmatrix_x" + std::string(a_side || pair ? "4" : "2") + (k_runs ? "" : "_trans") + "(" +
               target + ", " + base + " + " + index(0, 0) + ");");

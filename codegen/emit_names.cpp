@@ -8,6 +8,7 @@
 namespace sundog::codegen {
 
 std::string RegisterArray::element(const Linear& index) const {
+  if (count == 1) return name;
   if (inner == 1) return name + "[" + index.text() + "]";
   Linear group, within;
   group.constant = index.constant / inner;
@@ -24,12 +25,19 @@ std::string RegisterArray::element(const Linear& index) const {
 
 std::string RegisterArray::declaration() const {
   const std::string type(cuda_type(dtype));
+  if (count == 1) return type + " " + name + ";";
   if (inner == 1) return type + " " + name + "[" + std::to_string(count) + "];";
   const std::string groups = std::to_string(count / inner);
   if (vector) {
     return "sd::Vec<" + type + ", " + std::to_string(inner) + "> " + name + "[" + groups + "];";
   }
   return type + " " + name + "[" + groups + "][" + std::to_string(inner) + "];";
+}
+
+std::string RegisterArray::any() const {
+  if (count == 1) return name;
+  if (inner == 1) return name + "[i]";
+  return name + "[i / " + std::to_string(inner) + "][i % " + std::to_string(inner) + "]";
 }
 
 AxisSet KernelEmitter::tile_axes(uint32_t id) const {

@@ -24,19 +24,21 @@ std::string merge(ReduceKind kind, const std::string& to, const std::string& x) 
 
 }  // namespace
 
-void KernelEmitter::fill(const RegisterArray& array, double value) {
+void KernelEmitter::for_all(const RegisterArray& array, const std::string& statement) {
+  if (array.count == 1) {
+    out_.line(statement);
+    return;
+  }
   out_.line("#pragma unroll");
+  out_.line("for (int i = 0; i < " + std::to_string(array.count) + "; ++i) " + statement);
+}
+
+void KernelEmitter::fill(const RegisterArray& array, double value) {
   std::string text = literal(value);
   if (array.dtype != DType::kF32) {
     text = "sd::from_float<" + std::string(cuda_type(array.dtype)) + ">(" + text + ")";
   }
-  std::string element = array.name + "[i]";
-  if (array.inner > 1) {
-    const std::string inner = std::to_string(array.inner);
-    element = array.name + "[i / " + inner + "][i % " + inner + "]";
-  }
-  out_.line("for (int i = 0; i < " + std::to_string(array.count) + "; ++i) " + element + " = " + text +
-            ";");
+  for_all(array, array.any() + " = " + text + ";");
 }
 
 // The threads that add what another reduction leaves to a target's partial sums: one for each lane and
@@ -138,7 +140,8 @@ void KernelEmitter::rescale(uint32_t id, const RegisterArray& array) {
   row.for_each(out_, {}, nullptr, [&] {
     const LocalTerm maximum{c.rescale, rows};
     const Text now = read_local(scope, kNoTerm, maximum, "");
-    const std::string last = names_[id] + "_last[" + row.index_in(row_layout).text() + "]";
+    const RegisterArray previous{names_[id] + "_last", DType::kF32, slots(row_layout), 1, false};
+    const std::string last = previous.element(row.index_in(row_layout));
     out_.line("const float now = " + now.text + ";");
     out_.line("const float scale = " + last + " == " + literal(kMinusInfinity) + " ? 0.0f : " +
               exp_text(last + " - now") + ";");
@@ -170,15 +173,8 @@ void KernelEmitter::combine_lanes(uint32_t id) {
   const uint32_t lanes = plan(id).combine.lanes;
   if (lanes == 0) return;
   const RegisterArray part = part_array(id);
-  std::string element = part.name + "[i]";
-  if (part.inner > 1) {
-    const std::string inner = std::to_string(part.inner);
-    element = part.name + "[i / " + inner + "][i % " + inner + "]";
-  }
   const char* function = reduce_of(id)->kind == ReduceKind::kSum ? "lane_sum" : "lane_max";
-  out_.line("#pragma unroll");
-  out_.line("for (int i = 0; i < " + std::to_string(part.count) + "; ++i) " + element + " = sd::" +
-            function + "<" + std::to_string(lanes) + ">(" + element + ");");
+  for_all(part, part.any() + " = sd::" + function + "<" + std::to_string(lanes) + ">(" + part.any() + ");");
 }
 
 // Each warp writes its part of each element, once.
@@ -194,7 +190,8 @@ void KernelEmitter::scatter_parts(uint32_t id) {
   Linear part;
   for (const Mode& m : p.combine.warps) {
     holders.push_back(m);
-    part.add("(" + digit_text(m, kernel_.warps) + ")", step);
+    const std::string digit = digit_text(m, kernel_.warps);
+    part.add(digit == "warp" ? digit : "(" + digit + ")", step);
     step *= m.extent;
   }
   const std::string primary = join(primary_tests(holders, kernel_.warps), " && ");
@@ -219,14 +216,15 @@ Text KernelEmitter::gathered(uint32_t id, const Slots& slots) {
   const std::string base = names_[id] + "_scratch";
   const ReduceKind kind = reduce_of(id)->kind;
   const std::string name = out_.fresh("t");
-  const std::string index = tile_index(scratch, slots.coordinates()).text();
+  const Linear at = tile_index(scratch, slots.coordinates());
+  const std::string index = at.is_zero() ? "" : at.text() + " + ";
   const std::vector<std::string> tests =
       slots.edge_tests([&](AxisId f) { return extent(f); }, tile_axes(id));
   out_.line("float " + name + " = " + literal(unit(kind)) + ";");
   if (!tests.empty()) out_.open("if (" + join(tests, " && ") + ")");
   out_.line("#pragma unroll");
   out_.open("for (int i = 0; i < " + std::to_string(scratch.copies) + "; ++i)");
-  out_.line(merge(kind, name, base + "[" + index + " + i * " + std::to_string(scratch.elements()) + "]"));
+  out_.line(merge(kind, name, base + "[" + index + "i * " + std::to_string(scratch.elements()) + "]"));
   out_.close();
   if (!tests.empty()) out_.close();
   return {name, 0, {}, {}, {}, {}};

@@ -33,12 +33,14 @@ enum class Realisation : uint8_t {
   kMma,          // tensor core
 };
 
-// A tile in the shared arena, row-major with padded rows; `copies` of them one after the other.
+// A tile in the shared arena, row-major; `copies` of them one after the other.  In a swizzled tile the
+// 16-byte words of a row are permuted: word w of row r lies at w ^ (r >> swizzle_shift & swizzle_mask).
 struct SharedTile {
   std::vector<TileAxis> axes;  // outer to inner, with the extents allocated
   int64_t pitch = 1;           // elements from row to row of the innermost axis
   DType dtype = DType::kF32;
   int copies = 1;
+  int swizzle_mask = 0, swizzle_shift = 0;
   int64_t offset = 0;          // bytes in the arena
   int first = 0, last = 0;     // statement positions between which it is needed
 

@@ -1,10 +1,15 @@
 // Pass 3 of planning: shared memory and registers.
 //
-// Rows of a shared tile are padded so that eight rows of 16 bytes lie in different banks (a pitch of
-// an odd number of 16-byte words), which is what ldmatrix reads and cp.async writes.  Tiles live from
-// the statement that writes them to the last that reads them, loops considered, and are placed first
-// fit: scratch memory for combining takes over what the operands of a loop have left.
+// Tiles that ldmatrix reads are swizzled, so that eight rows of 16 bytes lie in different banks: with
+// n = 2^z * odd words a row, rows repeat their banks after 2^(3 - z) rows, and exchanging words by
+// that many bits of the row number beyond spreads them.  Padding would do as well for ldmatrix, but
+// cp.async then writes each line of memory to two lines of shared memory, which costs it up to three
+// times the cycles.  Short rows are rounded up to a power of two of words for the same reason.
+//
+// Tiles live from the statement that writes them to the last that reads them, loops considered, and
+// are placed first fit: scratch memory for combining takes over what the operands of a loop have left.
 #include <algorithm>
+#include <bit>
 
 #include "core/schedule/planner.h"
 
@@ -60,10 +65,16 @@ class MemoryPass {
     int64_t rows = 1;
     for (size_t i = 0; i + 1 < tile->axes.size(); ++i) rows *= tile->axes[i].extent;
     int64_t pitch = row;
-    const bool strided = std::find(ldmatrix_.begin(), ldmatrix_.end(), id) != ldmatrix_.end();
-    if (rows > 1 && (row > kChunk || strided)) {
+    if (std::find(ldmatrix_.begin(), ldmatrix_.end(), id) != ldmatrix_.end()) {
+      int64_t words = (row + kChunk - 1) / kChunk;
+      if (words < 8) words = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(words)));
+      pitch = words * kChunk;
+      const int zeros = std::min(std::countr_zero(static_cast<uint64_t>(words)), 3);
+      tile->swizzle_mask = rows > 1 ? (1 << zeros) - 1 : 0;
+      tile->swizzle_shift = 3 - zeros;
+    } else if (rows > 1 && row > kChunk) {
       pitch = round_up(row, kChunk);
-      if (pitch / kChunk % 2 == 0) pitch += kChunk;
+      if (plan(id).kind != Realisation::kAsyncCopy && pitch / kChunk % 2 == 0) pitch += kChunk;
     }
     tile->pitch = pitch / size;
   }
@@ -138,12 +149,14 @@ class MemoryPass {
     std::stable_sort(tiles.begin(), tiles.end(), [](const SharedTile* a, const SharedTile* b) {
       return a->bytes() > b->bytes();
     });
-    constexpr int64_t kAlignment = 128;
+    constexpr int64_t kAlignment = 128, kSmall = 256;
     for (size_t i = 0; i < tiles.size(); ++i) {
       SharedTile& tile = *tiles[i];
       std::vector<std::pair<int64_t, int64_t>> taken;
       for (size_t j = 0; j < i; ++j) {
-        if (tiles[j]->first <= tile.last && tile.first <= tiles[j]->last) {
+        // Small ones do not share bytes with one another: that would only cost barriers.
+        const bool small = tile.bytes() <= kSmall && tiles[j]->bytes() <= kSmall;
+        if (small || (tiles[j]->first <= tile.last && tile.first <= tiles[j]->last)) {
           taken.push_back({tiles[j]->offset, tiles[j]->offset + tiles[j]->bytes()});
         }
       }
