@@ -18,6 +18,7 @@ struct SearchSpace {
   int most_split_axes = 1;      // reduced axes that are cut into parts at once
   int64_t shortest_loop = 128;  // longer reduced axes may loop
   int kept_per_kind = 3;        // structures of one kind that are kept
+  int sizes_per_structure = 4;  // choices of tiles of one structure that are offered
   bool prune_by_bound = true;
   bool prune_duplicates = true;
   bool prune_dominated = true;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "core/check.h"
@@ -98,6 +99,17 @@ class Descent {
     return SizedKernel{best_, best_tiles_};
   }
 
+  std::vector<SizedKernel> run_all(size_t most) {
+    keep_all_ = true;
+    run(nullptr);
+    std::vector<SizedKernel> all;
+    for (const auto& [at, us] : seen_) all.push_back({us, tiles_at(at)});
+    std::stable_sort(all.begin(), all.end(),
+                     [](const SizedKernel& a, const SizedKernel& b) { return a.us < b.us; });
+    if (all.size() > most) all.resize(most);
+    return all;
+  }
+
  private:
   int64_t count(const Split& s) const {
     return s.shared_part < 0 ? 1 : parts_[static_cast<size_t>(s.shared_part)];
@@ -135,7 +147,15 @@ class Descent {
     }
     extents_ = factor_extents(plan_.kernel);
     const KernelPrice p = price(profile_, plan_.kernel, extents_, machine_);
-    return p.fits ? p.us : std::numeric_limits<double>::infinity();
+    if (!p.fits) return std::numeric_limits<double>::infinity();
+    if (keep_all_) seen_[at] = p.us;
+    return p.us;
+  }
+
+  std::vector<int64_t> tiles_at(const std::vector<size_t>& at) const {
+    std::vector<int64_t> tiles;
+    for (size_t i = 0; i < at.size(); ++i) tiles.push_back(candidates_[i][at[i]]);
+    return tiles;
   }
 
   void descend(std::vector<size_t> at) {
@@ -165,10 +185,11 @@ class Descent {
   void note(const std::vector<size_t>& at, double us) {
     if (us >= best_) return;
     best_ = us;
-    best_tiles_.clear();
-    for (size_t i = 0; i < at.size(); ++i) best_tiles_.push_back(candidates_[i][at[i]]);
+    best_tiles_ = tiles_at(at);
   }
 
+  bool keep_all_ = false;
+  std::map<std::vector<size_t>, double> seen_;
   KernelPlan& plan_;
   const KernelProfile& profile_;
   const std::vector<int64_t>& parts_;
@@ -218,6 +239,12 @@ std::optional<SizedKernel> size_kernel(KernelPlan& plan, const KernelProfile& pr
                                        const std::vector<int64_t>& part_counts,
                                        const Machine& machine, const std::vector<int64_t>* near) {
   return Descent(plan, profile, part_counts, machine).run(near);
+}
+
+std::vector<SizedKernel> size_variants(KernelPlan& plan, const KernelProfile& profile,
+                                       const std::vector<int64_t>& part_counts,
+                                       const Machine& machine, size_t most) {
+  return Descent(plan, profile, part_counts, machine).run_all(most);
 }
 
 MuGraph finish(GraphPlan plan, const std::vector<std::vector<int64_t>>& tiles,

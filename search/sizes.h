@@ -28,6 +28,11 @@ std::optional<SizedKernel> size_kernel(KernelPlan& plan, const KernelProfile& pr
                                        const Machine& machine,
                                        const std::vector<int64_t>* near = nullptr);
 
+// The `most` best choices of tiles that the search came across, best first.
+std::vector<SizedKernel> size_variants(KernelPlan& plan, const KernelProfile& profile,
+                                       const std::vector<int64_t>& part_counts,
+                                       const Machine& machine, size_t most);
+
 // The µGraph with those tiles and part counts: factors of one value dropped, threads decided.
 MuGraph finish(GraphPlan plan, const std::vector<std::vector<int64_t>>& tiles,
                const std::vector<int64_t>& part_counts, const Machine& machine);

@@ -18,6 +18,8 @@
 namespace sundog::search {
 namespace {
 
+constexpr double kNearlyAsGood = 1.3;  // sizes within this of the best are offered to the clock
+
 // Everything that belongs to one choice of axes with parts.
 struct BankRun {
   std::unique_ptr<Bank> bank;
@@ -139,11 +141,11 @@ class Superoptimizer {
     }
   }
 
-  MuGraph lower(const Incumbents::Entry& entry) const {
+  // A structure with its kernels lowered, and the part counts of a choice as its plan numbers them.
+  GraphPlan lower(const Incumbents::Entry& entry) const {
     const BankRun& run = *banks_[static_cast<size_t>(entry.bank)];
     const Structure& s = entry.structure;
     Lowerer lowerer(*run.bank, run.table);
-    std::vector<std::vector<int64_t>> tiles;
     for (size_t k = 0; k < s.kernels.size(); ++k) {
       RankSet later;
       for (size_t j = k + 1; j < s.kernels.size(); ++j) {
@@ -154,19 +156,61 @@ class Superoptimizer {
         }
       }
       lowerer.add_kernel(s.kernels[k].body, s.kernels[k].shape, later);
-      tiles.push_back(s.kernels[k].tiles[s.choice]);
     }
+    return lowerer.take();
+  }
+
+  std::vector<int64_t> part_counts(const Incumbents::Entry& entry, const GraphPlan& plan,
+                                   size_t choice) const {
+    const BankRun& run = *banks_[static_cast<size_t>(entry.bank)];
     std::vector<int64_t> counts;
-    const auto& choice = run.placement->part_choices()[s.choice];
-    for (const Part& part : lowerer.plan().parts) {
+    for (const Part& part : plan.parts) {
       size_t at = 0;
       for (AxisId base : run.bank->options().parts) {
-        if (base == part.axis) counts.push_back(choice[at]);
+        if (base == part.axis) counts.push_back(run.placement->part_choices()[choice][at]);
         ++at;
       }
     }
-    MuGraph graph = finish(lowerer.take(), tiles, counts, machine_);
-    return graph;
+    return counts;
+  }
+
+  // The structure at its best sizes and at some that are nearly as good: the best part counts, and
+  // for each the best tiles of its dearest kernel.
+  std::vector<Candidate> at_sizes(const Incumbents::Entry& entry) const {
+    const Structure& s = entry.structure;
+    std::vector<std::pair<double, size_t>> choices;
+    for (size_t c = 0; c < s.kernels[0].us.size(); ++c) {
+      double us = 0;
+      for (const PlacedKernel& k : s.kernels) us += k.us[c];
+      if (us < s.us * kNearlyAsGood) choices.push_back({us, c});
+    }
+    std::stable_sort(choices.begin(), choices.end());
+    GraphPlan plan = lower(entry);
+    const size_t wanted = static_cast<size_t>(std::max(1, space_.sizes_per_structure));
+    if (plan.parts.empty()) choices.resize(1);
+    std::vector<Candidate> out;
+    for (const auto& [us, choice] : choices) {
+      size_t dearest = 0;
+      for (size_t k = 0; k < s.kernels.size(); ++k) {
+        if (s.kernels[k].us[choice] > s.kernels[dearest].us[choice]) dearest = k;
+      }
+      std::vector<std::vector<int64_t>> tiles;
+      for (const PlacedKernel& k : s.kernels) tiles.push_back(k.tiles[choice]);
+      const std::vector<int64_t> counts = part_counts(entry, plan, choice);
+      KernelPlan& kernel = plan.kernels[dearest];
+      const KernelProfile p = profile(plan.graph, kernel.kernel);
+      for (const SizedKernel& sized : size_variants(kernel, p, counts, machine_, wanted)) {
+        if (sized.us > s.us * kNearlyAsGood) break;
+        tiles[dearest] = sized.tiles;
+        out.push_back(candidate(finish(plan, tiles, counts, machine_), s.kind));
+      }
+    }
+    std::stable_sort(out.begin(), out.end(), [](const Candidate& a, const Candidate& b) {
+      return a.predicted_us < b.predicted_us;
+    });
+    std::erase_if(out, [&](const Candidate& c) { return !fits_device(c.graph); });
+    if (out.size() > wanted) out.resize(wanted);
+    return out;
   }
 
   // Exact shared memory and registers, which the cost model only estimates.
@@ -178,26 +222,28 @@ class Superoptimizer {
   }
 
   void offer_candidates() {
+    std::vector<Candidate> found;
     for (const Incumbents::Entry& entry : incumbents_.sorted()) {
+      std::vector<Candidate> sized = at_sizes(entry);
+      if (sized.empty()) ++counts_.cut_unfit;
+      std::move(sized.begin(), sized.end(), std::back_inserter(found));
+    }
+    std::stable_sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
+      return a.predicted_us < b.predicted_us;
+    });
+    for (Candidate& c : found) {
       if (static_cast<int>(report_.candidates.size()) >= options_.top_k) {
         ++report_.kept_undecided;
         continue;
       }
-      Candidate c = candidate(lower(entry), entry.structure.kind);
       if (const Status s = check(c.graph, program_); !s.ok()) {
         note("a structure was lowered wrongly: " + s.error().message);
         ++report_.rejected;
-        continue;
-      }
-      if (!fits_device(c.graph)) {
-        ++counts_.cut_unfit;
-        continue;
-      }
-      if (options_.accept && !options_.accept(c)) {
+      } else if (options_.accept && !options_.accept(c)) {
         ++report_.rejected;
-        continue;
+      } else {
+        report_.candidates.push_back(std::move(c));
       }
-      report_.candidates.push_back(std::move(c));
     }
     report_.candidates.push_back(report_.unfused);
     std::stable_sort(report_.candidates.begin(), report_.candidates.end(),
