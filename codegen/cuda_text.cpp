@@ -1,5 +1,5 @@
-// Scalar code.  Peepholes live here because only here the whole of an expression is seen: 1 / sqrt(x)
-// is one instruction, x + (-1) y a subtraction, -max(-x, -y) a minimum.
+// Scalar code.  Peepholes live here because only here the whole of an expression is seen: 1 /
+// sqrt(x) is one instruction, x + (-1) y a subtraction, -max(-x, -y) a minimum.
 #include "codegen/cuda_text.h"
 
 #include <algorithm>
@@ -81,22 +81,25 @@ std::string literal(double value) {
 
 std::string identifier(std::string_view name) {
   static const std::set<std::string, std::less<>> kReserved = {
-      "alignas",  "and",      "asm",    "auto",     "bool",   "break",    "case",   "catch",
-      "char",     "class",    "const",  "continue", "default", "delete",  "do",     "double",
-      "else",     "enum",     "explicit", "export", "extern", "false",    "float",  "for",
-      "friend",   "goto",     "if",     "inline",   "int",    "long",     "mutable", "namespace",
-      "new",      "not",      "operator", "or",     "private", "protected", "public", "register",
-      "return",   "short",    "signed", "sizeof",   "static", "struct",   "switch", "template",
-      "this",     "throw",    "true",   "try",      "typedef", "typeid",  "typename", "union",
-      "unsigned", "using",    "virtual", "void",    "volatile", "while",  "xor",    "sd",
-      "lane",     "warp",     "tid",    "arena",    "block",  "threadIdx", "blockIdx", "stage",
-      "v",        "c",        "e",      "ok",       "concept", "requires", "float2", "int2",
-      "main",     "inputs",   "outputs", "workspace", "stream", "status",  "i",      "row",
-      "pair",     "vec",      "ahead",   "step",     "sum",    "scale",   "now",    "j",
-      "a",        "b",        "p",       "word",     "from",   "slot",    "signbit", "fragment"};
+      "alignas",  "and",     "asm",       "auto",      "bool",     "break",    "case",
+      "catch",    "char",    "class",     "const",     "continue", "default",  "delete",
+      "do",       "double",  "else",      "enum",      "explicit", "export",   "extern",
+      "false",    "float",   "for",       "friend",    "goto",     "if",       "inline",
+      "int",      "long",    "mutable",   "namespace", "new",      "not",      "operator",
+      "or",       "private", "protected", "public",    "register", "return",   "short",
+      "signed",   "sizeof",  "static",    "struct",    "switch",   "template", "this",
+      "throw",    "true",    "try",       "typedef",   "typeid",   "typename", "union",
+      "unsigned", "using",   "virtual",   "void",      "volatile", "while",    "xor",
+      "sd",       "lane",    "warp",      "tid",       "arena",    "block",    "threadIdx",
+      "blockIdx", "stage",   "v",         "c",         "e",        "ok",       "concept",
+      "requires", "float2",  "int2",      "main",      "inputs",   "outputs",  "workspace",
+      "stream",   "status",  "i",         "row",       "pair",     "vec",      "ahead",
+      "step",     "sum",     "scale",     "now",       "j",        "a",        "b",
+      "p",        "word",    "from",      "slot",      "signbit",  "fragment"};
   std::string text;
   for (char ch : name) {
-    const bool good = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9');
+    const bool good =
+        (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9');
     text += good ? ch : '_';
   }
   if (text.empty() || (text[0] >= '0' && text[0] <= '9') || text[0] == '_') text = "x" + text;

@@ -26,7 +26,7 @@ namespace sundog::codegen {
 class Writer {
  public:
   void line(std::string_view text);
-  void open(std::string_view head);   // head {
+  void open(std::string_view head);        // head {
   void close(std::string_view tail = "");  // }tail
   void blank() { text_ += "\n"; }
   const std::string& text() const { return text_; }
@@ -75,10 +75,10 @@ std::string join(const std::vector<std::string>& parts, std::string_view between
 // An expression of type float.
 struct Text {
   std::string text;
-  int level = 0;          // how tightly it binds: 0 atom or call, 1 product, 2 sum, 3 anything
-  std::string negated;    // not empty: the value is minus this atom
-  std::string root;       // not empty: the value is the square root of this
-  std::string lower[2];   // not empty: the value is minus the lesser of these
+  int level = 0;         // how tightly it binds: 0 atom or call, 1 product, 2 sum, 3 anything
+  std::string negated;   // not empty: the value is minus this atom
+  std::string root;      // not empty: the value is the square root of this
+  std::string lower[2];  // not empty: the value is minus the lesser of these
   std::optional<double> constant;
 
   std::string atom() const { return level == 0 ? text : "(" + text + ")"; }

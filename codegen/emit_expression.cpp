@@ -1,8 +1,8 @@
 // Terms at one element of a layout.
 //
-// A read of a device tensor is guarded: an absent element, or an index outside of the tensor, reads as
-// 0 and is masked later, where it would matter.  Reads along the vector axis are fetched as vectors
-// once for each run of neighbours, before the loop over them.
+// A read of a device tensor is guarded: an absent element, or an index outside of the tensor, reads
+// as 0 and is masked later, where it would matter.  Reads along the vector axis are fetched as
+// vectors once for each run of neighbours, before the loop over them.
 #include <algorithm>
 
 #include "codegen/emit_kernel.h"
@@ -37,7 +37,7 @@ Linear KernelEmitter::to_linear(const Coordinates& at, const Affine& e) const {
 }
 
 std::vector<std::string> KernelEmitter::bound_tests(const Coordinates& at,
-                                                    const std::vector<Bound>& bounds) {
+                                                    const std::vector<Bound>& bounds) const {
   std::vector<std::string> tests;
   for (const Bound& b : bounds) {
     const std::string value = to_linear(at, b.value).text();
@@ -52,10 +52,9 @@ std::string KernelEmitter::presence(const Slots& slots, uint32_t id, bool operan
   const Dependence& d = dependences_[id];
   AxisSet factors = bound(id);
   if (!operand) factors = factors - plan(id).reduced;
-  std::vector<std::string> tests =
-      bound_tests(slots.coordinates(),
-                  presence_bounds(graph_, kernel_,
-                                  operand ? d.operand_absent_along : d.absent_along, factors));
+  std::vector<std::string> tests = bound_tests(
+      slots.coordinates(),
+      presence_bounds(graph_, kernel_, operand ? d.operand_absent_along : d.absent_along, factors));
   for (std::string& test : slots.edge_tests([&](AxisId f) { return extent(f); }, edges)) {
     add_unique(tests, std::move(test));
   }
@@ -106,8 +105,8 @@ void KernelEmitter::prepare_input(Scope& scope, TermId term, const InputTerm& in
   const TensorDecl& decl = graph_.tensors[input.tensor].decl;
   const std::vector<Bound> bounds = read_bounds(scope.computation, input);
   const int most = std::min(slots.vector(), std::max(1, 16 / bytes(decl.dtype)));
-  const int width = vector_width(graph_, kernel_, input.tensor, input.index, bounds,
-                                 slots.vector_axis(), most);
+  const int width =
+      vector_width(graph_, kernel_, input.tensor, input.index, bounds, slots.vector_axis(), most);
   if (width <= 1 || slots.vector() % width != 0) return;
   const std::string name = out_.fresh("in_");
   const std::string type =
@@ -125,8 +124,8 @@ void KernelEmitter::prepare_input(Scope& scope, TermId term, const InputTerm& in
       add_unique(tests, at[f].text() + " < " + std::to_string(extent(f)));
     }
     const std::string element = name + "[" + std::to_string(i) + "]";
-    const std::string load = "sd::load_global(" + element + ", " +
-                             element_address(input.tensor, input.index, at) + ");";
+    const std::string load =
+        "sd::load_global(" + element + ", " + element_address(input.tensor, input.index, at) + ");";
     if (tests.empty()) {
       out_.line(load);
     } else {
@@ -195,7 +194,8 @@ Text KernelEmitter::read_input(Scope& scope, TermId term, const InputTerm& input
     return plain("sd::to_float(" + name + "[" + (single ? "0" : "v / " + w) + "][" +
                  (single ? "v" : "v % " + w) + "])");
   }
-  std::vector<std::string> tests = bound_tests(slots.coordinates(), read_bounds(scope.computation, input));
+  std::vector<std::string> tests =
+      bound_tests(slots.coordinates(), read_bounds(scope.computation, input));
   AxisSet tile;
   for (AxisId f : kernel_.terms.axes(term)) {
     if (!grid_.has(f) && !looped_.has(f)) tile.insert(f);
@@ -237,7 +237,8 @@ Text KernelEmitter::read_local(Scope& scope, TermId term, const LocalTerm& local
   }
   Linear index = tile_index(tile, slots.coordinates());
   if (p.ring != kNone) index.add(stage_of_.at(p.ring), tile.elements());
-  const std::string load = "sd::to_float(" + tile_base(local.computation) + "[" + index.text() + "])";
+  const std::string load =
+      "sd::to_float(" + tile_base(local.computation) + "[" + index.text() + "])";
   if (tests.empty()) return plain(load);
   const std::string name = out_.fresh("t");
   out_.line("const float " + name + " = " + conjunction(tests) + " ? " + load + " : 0.0f;");
@@ -246,7 +247,8 @@ Text KernelEmitter::read_local(Scope& scope, TermId term, const LocalTerm& local
 
 Text KernelEmitter::value(Scope& scope, TermId term, const std::string& guard) {
   if (guard.empty()) {
-    if (const auto known = scope.values.find(term); known != scope.values.end()) return known->second;
+    if (const auto known = scope.values.find(term); known != scope.values.end())
+      return known->second;
   }
   const Term& t = kernel_.terms[term];
   Text result;
@@ -266,23 +268,29 @@ Text KernelEmitter::value(Scope& scope, TermId term, const std::string& guard) {
     for (TermId operand : apply->operands) {
       Text x = value(scope, operand, guard);
       // Used twice in the term: name it.
-      if (std::count(apply->operands.begin(), apply->operands.end(), operand) > 1) x = text_.bind(x);
+      if (std::count(apply->operands.begin(), apply->operands.end(), operand) > 1)
+        x = text_.bind(x);
       in.push_back(std::move(x));
     }
     result = text_.apply(apply->op, std::move(in));
   } else if (const auto* select = std::get_if<SelectTerm>(&t)) {
     const std::string name = out_.fresh("when_");
     out_.line("const bool " + name + " = " + condition_text(*scope.slots, select->condition) + ";");
-    const auto under = [&](const std::string& test) { return guard.empty() ? test : guard + " && " + test; };
+    const auto under = [&](const std::string& test) {
+      return guard.empty() ? test : guard + " && " + test;
+    };
     const Text then = value(scope, select->then, under(name));
     const Text otherwise = value(scope, select->otherwise, under("!" + name));
     result = text_.bind(plain("(" + name + " ? " + then.text + " : " + otherwise.text + ")"));
   } else if (const auto* compare = std::get_if<CompareTerm>(&t)) {
-    const Text left = value(scope, compare->left, guard), right = value(scope, compare->right, guard);
+    const Text left = value(scope, compare->left, guard),
+               right = value(scope, compare->right, guard);
     const std::string name = out_.fresh("when_");
     out_.line("const bool " + name + " = " + left.atom() + " " +
               std::string(relation_text(compare->relation)) + " " + right.atom() + ";");
-    const auto under = [&](const std::string& test) { return guard.empty() ? test : guard + " && " + test; };
+    const auto under = [&](const std::string& test) {
+      return guard.empty() ? test : guard + " && " + test;
+    };
     const Text then = value(scope, compare->then, under(name));
     const Text otherwise = value(scope, compare->otherwise, under("!" + name));
     result = text_.bind(plain("(" + name + " ? " + then.text + " : " + otherwise.text + ")"));

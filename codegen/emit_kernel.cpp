@@ -33,8 +33,8 @@ void collect_stored(const std::vector<Statement>& body, std::set<uint32_t>& stor
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-// Drops declarations "const int NAME = ...;" of names that nothing else mentions: coordinates that a
-// layout offers and the code around it turned out not to need.
+// Drops declarations "const int NAME = ...;" of names that nothing else mentions: coordinates that
+// a layout offers and the code around it turned out not to need.
 std::string without_unused(const std::string& text) {
   std::map<std::string_view, int> mentions;
   const std::string_view view(text);
@@ -124,7 +124,8 @@ void KernelEmitter::declare_names() {
   for (const Computation& c : kernel_.computations) {
     std::string name = unique(c.name);
     names_.push_back(name);
-    for (const char* suffix : {"_part", "_shared", "_last", "_scratch"}) taken.insert(name + suffix);
+    for (const char* suffix : {"_part", "_shared", "_last", "_scratch"})
+      taken.insert(name + suffix);
   }
   out_.reserve(std::move(taken));
 }
@@ -256,7 +257,8 @@ bool KernelEmitter::loop_range(const Loop& loop, std::string& begin, std::string
     rest.coefficients[loop.factor] = 0;
     const std::string bound = out_.fresh("bound_");
     if (own == 0) {
-      out_.line("const int " + bound + " = " + to_linear({}, rest).text() + " < 0 ? " + end + " : 0;");
+      out_.line("const int " + bound + " = " + to_linear({}, rest).text() + " < 0 ? " + end +
+                " : 0;");
       end = bound;
       return;
     }
@@ -269,8 +271,8 @@ bool KernelEmitter::loop_range(const Loop& loop, std::string& begin, std::string
     out_.line("const int " + bound + " = " + floor_div(raw, std::abs(own)) + " + 1;");
     std::string& limit = own > 0 ? end : begin;
     const std::string merged = out_.fresh("bound_");
-    out_.line("const int " + merged + " = " + bound + (own > 0 ? " < " : " > ") + limit + " ? " + bound +
-              " : " + limit + ";");
+    out_.line("const int " + merged + " = " + bound + (own > 0 ? " < " : " > ") + limit + " ? " +
+              bound + " : " + limit + ";");
     limit = merged;
   };
   for (const IndexCondition& condition : loop.trim) {
@@ -309,9 +311,8 @@ void KernelEmitter::start_accumulators(const Loop& loop) {
       if (outermost == nullptr && p.loops.has(around->factor)) outermost = around;
     }
     if (outermost != &loop) continue;
-    const double unit = reduce_of(id)->kind == ReduceKind::kSum
-                            ? 0
-                            : -std::numeric_limits<double>::infinity();
+    const double unit =
+        reduce_of(id)->kind == ReduceKind::kSum ? 0 : -std::numeric_limits<double>::infinity();
     const RegisterArray array = p.deferred ? part_array(id) : result_array(id);
     out_.line(array.declaration());
     fill(array, unit);
@@ -319,7 +320,8 @@ void KernelEmitter::start_accumulators(const Loop& loop) {
       RegisterArray last = array;
       last.name = names_[id] + "_last";
       last.inner = 1;
-      last.count = slots(slice(p.deferred ? p.partial : p.layout, tile_axes(computation(id).rescale)));
+      last.count =
+          slots(slice(p.deferred ? p.partial : p.layout, tile_axes(computation(id).rescale)));
       out_.line(last.declaration());
       fill(last, -std::numeric_limits<double>::infinity());
     }
@@ -365,8 +367,9 @@ void KernelEmitter::loop(const Loop& loop) {
                 std::to_string(loop.stages) + ");");
       out_.line("sd::cp_async_commit();");
       stage_of_[loop.factor] = f + "_stage";
-      out_.line("const int " + f + "_stage = " + (begin == "0" ? f : "(" + f + " - " + begin + ")") +
-                " % " + std::to_string(loop.stages) + ";");
+      out_.line("const int " + f +
+                "_stage = " + (begin == "0" ? f : "(" + f + " - " + begin + ")") + " % " +
+                std::to_string(loop.stages) + ";");
     }
     open_.push_back(&loop);
     statements(loop.body);

@@ -20,12 +20,12 @@ namespace sundog::codegen {
 std::string emit_kernel(const MuGraph& graph, const Kernel& kernel, const KernelPlan& plan,
                         const std::string& name, CudaTextOptions options);
 
-// Tensors that a kernel reads, then those that it writes, each in the order of the µGraph's tensors:
-// inputs, outputs, intermediates.
+// Tensors that a kernel reads, then those that it writes, each in the order of the µGraph's
+// tensors: inputs, outputs, intermediates.
 std::vector<uint32_t> kernel_parameters(const MuGraph& graph, const Kernel& kernel);
 
-// An array in the registers of a thread: `count` elements of `type`, in groups of `inner` neighbours
-// (Vec<type, inner>, or float[inner]); inner 1 is a plain array.
+// An array in the registers of a thread: `count` elements of `type`, in groups of `inner`
+// neighbours (Vec<type, inner>, or float[inner]); inner 1 is a plain array.
 struct RegisterArray {
   std::string name;
   DType dtype = DType::kF32;
@@ -35,7 +35,8 @@ struct RegisterArray {
 
   // "acc[r0][v]" for a flat index whose unit-1 part, if grouped, lies within one group.
   std::string element(const Linear& index) const;
-  std::string any() const;  // element i
+  std::string group(const Linear& index) const;  // without the index within the group
+  std::string any() const;                       // element i
   std::string declaration() const;
 };
 
@@ -50,7 +51,7 @@ class KernelEmitter {
   struct Scope {
     uint32_t computation = 0;
     const Slots* slots = nullptr;
-    std::map<TermId, Text> values;                 // evaluated under no select
+    std::map<TermId, Text> values;  // evaluated under no select
     std::map<std::pair<TermId, std::string>, std::pair<std::string, int>> vectors;  // name, width
   };
   // How threads write the elements they hold into a tile.
@@ -58,6 +59,7 @@ class KernelEmitter {
     std::string test;  // of the threads that write
     int width = 1;     // elements written at once, collected in `vec`
     AxisSet edges;     // axes along which a thread may hold padding
+    std::string declaration(DType dtype) const;
   };
 
   // emit_kernel.cpp: signature, grid, statements, loops
@@ -86,7 +88,8 @@ class KernelEmitter {
   void prepare_input(Scope& scope, TermId term, const InputTerm& input);
   void prepare_local(Scope& scope, TermId term, const LocalTerm& local);
   std::string presence(const Slots& slots, uint32_t id, bool operand, AxisSet edges);
-  std::vector<std::string> bound_tests(const Coordinates& at, const std::vector<Bound>& bounds);
+  std::vector<std::string> bound_tests(const Coordinates& at,
+                                       const std::vector<Bound>& bounds) const;
   Linear to_linear(const Coordinates& at, const Affine& e) const;
   std::string element_address(uint32_t tensor, const std::vector<IndexExpr>& index,
                               const Coordinates& at);
@@ -108,7 +111,9 @@ class KernelEmitter {
 
   // emit_elementwise.cpp
   void elementwise(uint32_t id);
-  DType input_dtype(TermId term) const;
+  void element_loops(uint32_t id, const Slots& slots, const TileWriter& writer);
+  std::string element_mask(uint32_t id, const Slots& slots);
+  std::string raw_vector(uint32_t id, const Scope& scope) const;
 
   // emit_reduce.cpp
   void reduction(uint32_t id);
@@ -132,12 +137,18 @@ class KernelEmitter {
   void fragment_origin(Fragments& x, bool a_side);
   void load_fragment(const Fragments& x, bool a_side, bool pair, const std::string& atom);
   void load_matrix(const Fragments& x, bool a_side, bool pair, const std::string& atom);
-  std::string fragment_word(const Fragments& x, bool a_side, const std::string& atom, int word) const;
+  std::string fragment_word(const Fragments& x, bool a_side, const std::string& atom,
+                            int word) const;
   void multiply(const Fragments& x, const std::string& n_atom, const std::string& b0,
                 const std::string& b1);
 
   // emit_store.cpp
+  struct StoreAccess;  // bounds and width of one store
   void store(const Store& store, const StorePlan& how);
+  StoreAccess store_access(const Store& store, const StorePlan& how, const Slots& slots) const;
+  std::string store_threads(const Store& store, const StorePlan& how) const;
+  std::string store_tests(const StoreAccess& access, const Coordinates& at);
+  void store_loops(const StoreAccess& access, const Slots& slots);
   std::string raw_source(const std::string& text, uint32_t id, DType dtype,
                          bool from_registers) const;
 

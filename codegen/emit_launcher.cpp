@@ -1,5 +1,5 @@
-// The launcher raises a kernel's limit of shared memory once for each device and process, launches all
-// kernels on the stream and returns the first error of the CUDA runtime.
+// The launcher raises a kernel's limit of shared memory once for each device and process, launches
+// all kernels on the stream and returns the first error of the CUDA runtime.
 #include "codegen/emit_launcher.h"
 
 #include <set>
@@ -57,7 +57,8 @@ void raise_limits(Writer& out, const LaunchPlan& plan) {
   for (const PlanKernel& k : plan.kernels) {
     if (k.shared_bytes <= kSharedWithoutAsking) continue;
     out.open("if (cudaError_t error = cudaFuncSetAttribute(" + k.name +
-             ", cudaFuncAttributeMaxDynamicSharedMemorySize, " + std::to_string(k.shared_bytes) + "))");
+             ", cudaFuncAttributeMaxDynamicSharedMemorySize, " + std::to_string(k.shared_bytes) +
+             "))");
     out.line("return error;");
     out.close();
   }
@@ -89,8 +90,8 @@ std::string launcher_text(const LaunchPlan& plan, const std::vector<KernelStats>
       // A parameter that a kernel only reads is const; a pointer converts to that by itself.
       arguments.push_back(pointer(a, type));
     }
-    out.line(k.name + "<<<" + std::to_string(stats[i].blocks) + ", " + std::to_string(k.block) + ", " +
-             std::to_string(k.shared_bytes) + ", stream>>>(" + join(arguments, ", ") + ");");
+    out.line(k.name + "<<<" + std::to_string(stats[i].blocks) + ", " + std::to_string(k.block) +
+             ", " + std::to_string(k.shared_bytes) + ", stream>>>(" + join(arguments, ", ") + ");");
     out.line("if (cudaError_t error = cudaGetLastError()) return error;");
   }
   out.line("return cudaSuccess;");

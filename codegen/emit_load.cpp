@@ -40,8 +40,8 @@ Linear KernelEmitter::tile_index(const SharedTile& tile, const Coordinates& at) 
   std::string bits = grouped(row);
   if (tile.swizzle_shift > 0) bits += " >> " + std::to_string(tile.swizzle_shift);
   const std::string word = std::to_string(16 / bytes(tile.dtype));
-  index.add("(" + grouped(inner) + " ^ (" + bits + " & " + std::to_string(tile.swizzle_mask) + ") * " +
-                word + ")",
+  index.add("(" + grouped(inner) + " ^ (" + bits + " & " + std::to_string(tile.swizzle_mask) +
+                ") * " + word + ")",
             1);
   return index;
 }
@@ -129,8 +129,8 @@ void KernelEmitter::copy_async(uint32_t id, const std::string& base) {
   }
   Linear to = tile_index(tile, at);
   if (plan(id).ring != kNone) to.add(stage_of_.at(plan(id).ring), tile.elements());
-  out_.line("sd::cp_async<" + std::to_string(plan(id).async_bytes) + ">(" + base + " + " + to.text() +
-            ", " + element_address(input.tensor, input.index, at) +
+  out_.line("sd::cp_async<" + std::to_string(plan(id).async_bytes) + ">(" + base + " + " +
+            to.text() + ", " + element_address(input.tensor, input.index, at) +
             (tests.empty() ? "" : ", " + join(tests, " && ")) + ");");
   if (partial) out_.close();
   out_.close();
@@ -158,8 +158,8 @@ void KernelEmitter::fill_padding(uint32_t id) {
     if (a.extent > extent(a.axis)) inside.push_back(name + " < " + std::to_string(extent(a.axis)));
   }
   out_.line("if (!(" + join(inside, " && ") + ")) " + tile_base(id) + "[" +
-            tile_index(tile, at).text() + "] = sd::from_float<" + std::string(cuda_type(tile.dtype)) +
-            ">(0.0f);");
+            tile_index(tile, at).text() + "] = sd::from_float<" +
+            std::string(cuda_type(tile.dtype)) + ">(0.0f);");
   out_.close();
 }
 
@@ -175,7 +175,8 @@ KernelEmitter::TileWriter KernelEmitter::tile_writer(uint32_t id, const Slots& s
     if (tile.axes.back().axis != slots.vector_axis()) return false;
     if (extent(slots.vector_axis()) % width != 0) return false;
     for (const Mode& m : slots.layout().modes) {
-      const bool other = m.axis == slots.vector_axis() && !(m.holder == Holder::kReg && m.unit == 1);
+      const bool other =
+          m.axis == slots.vector_axis() && !(m.holder == Holder::kReg && m.unit == 1);
       if (other && m.stride % width != 0) return false;
     }
     return tile.axes.size() == 1 || tile.pitch % width == 0;
@@ -200,8 +201,10 @@ void KernelEmitter::write_element(uint32_t id, const Slots& slots, const TileWri
   }
   std::vector<std::string> tests =
       slots.edge_tests([&](AxisId f) { return extent(f); }, writer.edges);
-  const std::string target = tile_base(id) + "[" + tile_index(tile, slots.coordinates()).text() + "]";
-  out_.line((tests.empty() ? "" : "if (" + join(tests, " && ") + ") ") + target + " = " + rounded + ";");
+  const std::string target =
+      tile_base(id) + "[" + tile_index(tile, slots.coordinates()).text() + "]";
+  out_.line((tests.empty() ? "" : "if (" + join(tests, " && ") + ") ") + target + " = " + rounded +
+            ";");
 }
 
 void KernelEmitter::flush_vector(uint32_t id, const Slots& slots, const TileWriter& writer) {
@@ -230,8 +233,7 @@ void KernelEmitter::write_tile(uint32_t id, const Layout& layout) {
       out_, {},
       [&] {
         if (writer.width > 1) {
-          out_.line("sd::Vec<" + std::string(cuda_type(tile.dtype)) + ", " +
-                    std::to_string(writer.width) + "> vec;");
+          out_.line(writer.declaration(tile.dtype));
         }
       },
       [&] {

@@ -1,8 +1,9 @@
 // Sums of products on the tensor core: mma.m16n8k16 with operands from shared memory by ldmatrix or
 // from the registers of the computation that made them.
 //
-// For each step of 16 along k a warp fetches the fragments of its M side once, then those of its N side
-// two atoms at a time.  Rows beyond the tile are clamped: they only reach results that are masked.
+// For each step of 16 along k a warp fetches the fragments of its M side once, then those of its N
+// side two atoms at a time.  Rows beyond the tile are clamped: they only reach results that are
+// masked.
 #include <algorithm>
 
 #include "codegen/emit_kernel.h"
@@ -13,11 +14,11 @@ struct KernelEmitter::Fragments {
   uint32_t id = 0;
   const MmaPlan* mma = nullptr;
   const RegisterArray* into = nullptr;
-  int64_t m_atoms = 1, n_atoms = 1;      // of one warp
-  std::string m_base, n_base, k_base;    // what the warp adds to the coordinates
-  Coordinates outer;                     // batch and further reduced axes
-  std::vector<RegisterLoop> digits;      // of the register modes around the atoms
-  std::string row[2], col[2];            // of the lane's address; [0] the M side
+  int64_t m_atoms = 1, n_atoms = 1;    // of one warp
+  std::string m_base, n_base, k_base;  // what the warp adds to the coordinates
+  Coordinates outer;                   // batch and further reduced axes
+  std::vector<RegisterLoop> digits;    // of the register modes around the atoms
+  std::string row[2], col[2];          // of the lane's address; [0] the M side
 };
 
 namespace {
@@ -69,14 +70,16 @@ void KernelEmitter::mma_loops(uint32_t id, const RegisterArray& into, const std:
     if (mode == nullptr || mode->extent <= 1) continue;
     const std::string var = out_.fresh("r");
     out_.line("#pragma unroll");
-    out_.open("for (int " + var + " = 0; " + var + " < " + std::to_string(mode->extent) + "; ++" + var + ")");
+    out_.open("for (int " + var + " = 0; " + var + " < " + std::to_string(mode->extent) + "; ++" +
+              var + ")");
     x.outer[f].add(var, 1);
     x.digits.push_back({*mode, var});
     ++open;
   }
   for (AxisId f : x.mma->outer_k) {
     const std::string var = out_.fresh("r");
-    out_.open("for (int " + var + " = 0; " + var + " < " + std::to_string(extent(f)) + "; ++" + var + ")");
+    out_.open("for (int " + var + " = 0; " + var + " < " + std::to_string(extent(f)) + "; ++" +
+              var + ")");
     x.outer[f].add(var, 1);
     ++open;
   }
@@ -150,8 +153,8 @@ void KernelEmitter::multiply(const Fragments& x, const std::string& n_atom, cons
     }
   }
   const std::string call = "sd::mma_m16n8k16<" + std::string(cuda_type(x.mma->dtype)) + ">(" +
-                           x.into->name + "[" + group.text() + "], a" + (x.m_atoms > 1 ? "[i]" : "") +
-                           ", " + b0 + ", " + b1 + ");";
+                           x.into->name + "[" + group.text() + "], a" +
+                           (x.m_atoms > 1 ? "[i]" : "") + ", " + b0 + ", " + b1 + ");";
   if (x.m_atoms == 1) {
     out_.line(call);
     return;
@@ -186,7 +189,8 @@ void KernelEmitter::fragment_origin(Fragments& x, bool a_side) {
             x.col[side] + " = " + (x.k_base == "0" ? "" : x.k_base + " + ") + col + ";");
 }
 
-void KernelEmitter::load_fragment(const Fragments& x, bool a_side, bool pair, const std::string& atom) {
+void KernelEmitter::load_fragment(const Fragments& x, bool a_side, bool pair,
+                                  const std::string& atom) {
   const MmaPlan& mma = *x.mma;
   const bool in_registers = a_side ? mma.a_in_registers : mma.b_in_registers;
   const std::string target = a_side ? (x.m_atoms > 1 ? "a[i]" : "a") : "b";
@@ -195,11 +199,13 @@ void KernelEmitter::load_fragment(const Fragments& x, bool a_side, bool pair, co
     return;
   }
   for (int word = 0; word < (a_side ? 4 : 2); ++word) {
-    out_.line(target + "[" + std::to_string(word) + "] = " + fragment_word(x, a_side, atom, word) + ";");
+    out_.line(target + "[" + std::to_string(word) + "] = " + fragment_word(x, a_side, atom, word) +
+              ";");
   }
 }
 
-void KernelEmitter::load_matrix(const Fragments& x, bool a_side, bool pair, const std::string& atom) {
+void KernelEmitter::load_matrix(const Fragments& x, bool a_side, bool pair,
+                                const std::string& atom) {
   const MmaPlan& mma = *x.mma;
   const uint32_t operand = a_side ? mma.a : mma.b;
   const SharedTile& tile = *plan(operand).shared;
@@ -219,7 +225,8 @@ void KernelEmitter::load_matrix(const Fragments& x, bool a_side, bool pair, cons
     if (beyond) {
       const int64_t last = row_runs ? allocated - 8 : allocated - 1;
       const std::string name = out_.fresh("row_");
-      out_.line("const int " + name + " = sd::min_int(" + row.text() + ", " + std::to_string(last) + ");");
+      out_.line("const int " + name + " = sd::min_int(" + row.text() + ", " + std::to_string(last) +
+                ");");
       row = Linear::of(name);
     }
     Linear k = Linear::of(x.col[side]);
@@ -236,8 +243,8 @@ void KernelEmitter::load_matrix(const Fragments& x, bool a_side, bool pair, cons
   const std::string target = a_side ? (x.m_atoms > 1 ? "a[i]" : "a") : "b";
   const std::string base = tile_base(operand);
   if (k_runs || row_runs) {
-    out_.line("sd::ldmatrix_x" + std::string(a_side || pair ? "4" : "2") + (k_runs ? "" : "_trans") + "(" +
-              target + ", " + base + " + " + index(0, 0) + ");");
+    out_.line("sd::ldmatrix_x" + std::string(a_side || pair ? "4" : "2") +
+              (k_runs ? "" : "_trans") + "(" + target + ", " + base + " + " + index(0, 0) + ");");
     return;
   }
   const std::string type(cuda_type(tile.dtype));
@@ -245,8 +252,8 @@ void KernelEmitter::load_matrix(const Fragments& x, bool a_side, bool pair, cons
     const int64_t row = a_side ? word % 2 * 8 : word / 2 * 8;
     const int64_t k = a_side ? word / 2 * 8 : word % 2 * 8;
     const std::string low = index(row, k), high = index(row, k + 1);
-    out_.line(target + "[" + std::to_string(word) + "] = sd::pack<" + type + ">(sd::to_float(" + base +
-              "[" + low + "]), sd::to_float(" + base + "[" + high + "]));");
+    out_.line(target + "[" + std::to_string(word) + "] = sd::pack<" + type + ">(sd::to_float(" +
+              base + "[" + low + "]), sd::to_float(" + base + "[" + high + "]));");
   }
 }
 
@@ -260,16 +267,15 @@ std::string KernelEmitter::fragment_word(const Fragments& x, bool a_side, const 
   std::vector<RegisterLoop> digits = x.digits;
   for (const Mode& m : wanted.modes) {
     if (m.holder != Holder::kReg) continue;
-    if (m.axis == mma.k && m.stride == 8) digits.push_back({m, std::to_string(a_side ? word / 2 : word)});
+    if (m.axis == mma.k && m.stride == 8)
+      digits.push_back({m, std::to_string(a_side ? word / 2 : word)});
     if (m.axis == mma.k && m.stride == 16) digits.push_back({m, "step"});
     if (m.axis != rows) continue;
     if (a_side && m.stride == 8) digits.push_back({m, std::to_string(word % 2)});
     if (m.stride == (a_side ? 16 : 8)) digits.push_back({m, atom});
   }
   const RegisterArray array = result_array(operand);
-  std::string element = array.element(register_index(plan(operand).layout, digits));
-  element.resize(element.rfind('['));
-  return "sd::word(" + element + ")";
+  return "sd::word(" + array.group(register_index(plan(operand).layout, digits)) + ")";
 }
 
 }  // namespace sundog::codegen

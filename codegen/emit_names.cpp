@@ -34,10 +34,20 @@ std::string RegisterArray::declaration() const {
   return type + " " + name + "[" + groups + "][" + std::to_string(inner) + "];";
 }
 
+std::string RegisterArray::group(const Linear& index) const {
+  std::string text = element(index);
+  if (count > 1) text.resize(text.rfind('['));
+  return text;
+}
+
 std::string RegisterArray::any() const {
   if (count == 1) return name;
   if (inner == 1) return name + "[i]";
   return name + "[i / " + std::to_string(inner) + "][i % " + std::to_string(inner) + "]";
+}
+
+std::string KernelEmitter::TileWriter::declaration(DType dtype) const {
+  return "sd::Vec<" + std::string(cuda_type(dtype)) + ", " + std::to_string(width) + "> vec;";
 }
 
 AxisSet KernelEmitter::tile_axes(uint32_t id) const {

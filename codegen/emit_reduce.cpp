@@ -1,9 +1,9 @@
 // Reductions: partial sums of a thread, their combination over lanes and warps, accumulators over
 // loops, and the rescaling of accumulators by a running maximum.
 //
-// Combination over warps goes through scratch memory: each warp writes its part, and after a barrier
-// the parts are added up by whoever is to hold the result.  Several accumulators that end together
-// share the barrier.
+// Combination over warps goes through scratch memory: each warp writes its part, and after a
+// barrier the parts are added up by whoever is to hold the result.  Several accumulators that end
+// together share the barrier.
 #include <algorithm>
 #include <limits>
 
@@ -41,8 +41,8 @@ void KernelEmitter::fill(const RegisterArray& array, double value) {
   for_all(array, array.any() + " = " + text + ";");
 }
 
-// The threads that add what another reduction leaves to a target's partial sums: one for each lane and
-// warp over which the target is still to be combined.
+// The threads that add what another reduction leaves to a target's partial sums: one for each lane
+// and warp over which the target is still to be combined.
 std::string KernelEmitter::target_extra_test(uint32_t id) const {
   const ComputationPlan& p = plan(id);
   const ComputationPlan& t = plan(computation(id).accumulate_into);
@@ -98,8 +98,7 @@ void KernelEmitter::reduce_loops(uint32_t id, const RegisterArray& into, const s
   const ComputationPlan& p = plan(id);
   const ReduceTerm& reduce = *reduce_of(id);
   const Slots slots(out_, kernel_, p.iteration);
-  const std::string present =
-      presence(slots, id, true, tile_axes(id) | p.reduced);
+  const std::string present = presence(slots, id, true, tile_axes(id) | p.reduced);
   if (!only.empty()) out_.open("if (" + only + ")");
   // Loops over reduced axes stay loops where no register is indexed by them.
   AxisSet rolled = p.reduced;
@@ -119,7 +118,8 @@ void KernelEmitter::reduce_loops(uint32_t id, const RegisterArray& into, const s
       [&] {
         scope.values.clear();
         std::string text = value(scope, reduce.operand, "").text;
-        if (!present.empty()) text = "(" + present + ") ? " + text + " : " + literal(unit(reduce.kind));
+        if (!present.empty())
+          text = "(" + present + ") ? " + text + " : " + literal(unit(reduce.kind));
         const std::string element = into.element(slots.index_in(p.partial));
         out_.line(merge(reduce.kind, element, present.empty() ? text : "(" + text + ")"));
       });
@@ -143,8 +143,8 @@ void KernelEmitter::rescale(uint32_t id, const RegisterArray& array) {
     const RegisterArray previous{names_[id] + "_last", DType::kF32, slots(row_layout), 1, false};
     const std::string last = previous.element(row.index_in(row_layout));
     out_.line("const float now = " + now.text + ";");
-    out_.line("const float scale = " + last + " == " + literal(kMinusInfinity) + " ? 0.0f : " +
-              exp_text(last + " - now") + ";");
+    out_.line("const float scale = " + last + " == " + literal(kMinusInfinity) +
+              " ? 0.0f : " + exp_text(last + " - now") + ";");
     out_.line(last + " = now;");
     // The registers of this row.
     std::vector<RegisterLoop> digits = row.loops();
@@ -153,7 +153,8 @@ void KernelEmitter::rescale(uint32_t id, const RegisterArray& array) {
       if (m.holder != Holder::kReg || m.extent <= 1 || rows.has(m.axis)) continue;
       const std::string var = out_.fresh("r");
       out_.line("#pragma unroll");
-      out_.open("for (int " + var + " = 0; " + var + " < " + std::to_string(m.extent) + "; ++" + var + ")");
+      out_.open("for (int " + var + " = 0; " + var + " < " + std::to_string(m.extent) + "; ++" +
+                var + ")");
       digits.push_back({m, var});
       ++open;
     }
@@ -174,7 +175,8 @@ void KernelEmitter::combine_lanes(uint32_t id) {
   if (lanes == 0) return;
   const RegisterArray part = part_array(id);
   const char* function = reduce_of(id)->kind == ReduceKind::kSum ? "lane_sum" : "lane_max";
-  for_all(part, part.any() + " = sd::" + function + "<" + std::to_string(lanes) + ">(" + part.any() + ");");
+  for_all(part, part.any() + " = sd::" + function + "<" + std::to_string(lanes) + ">(" +
+                    part.any() + ");");
 }
 
 // Each warp writes its part of each element, once.
@@ -202,8 +204,8 @@ void KernelEmitter::scatter_parts(uint32_t id) {
         slots.edge_tests([&](AxisId f) { return extent(f); }, tile_axes(id));
     Linear index = tile_index(scratch, slots.coordinates());
     index.add(part, 1);
-    out_.line((tests.empty() ? "" : "if (" + join(tests, " && ") + ") ") + base + "[" + index.text() +
-              "] = " + part_array(id).element(slots.index_in(p.partial)) + ";");
+    out_.line((tests.empty() ? "" : "if (" + join(tests, " && ") + ") ") + base + "[" +
+              index.text() + "] = " + part_array(id).element(slots.index_in(p.partial)) + ";");
   });
   if (!primary.empty()) out_.close();
   out_.close();
@@ -224,7 +226,8 @@ Text KernelEmitter::gathered(uint32_t id, const Slots& slots) {
   if (!tests.empty()) out_.open("if (" + join(tests, " && ") + ")");
   out_.line("#pragma unroll");
   out_.open("for (int i = 0; i < " + std::to_string(scratch.copies) + "; ++i)");
-  out_.line(merge(kind, name, base + "[" + index + "i * " + std::to_string(scratch.elements()) + "]"));
+  out_.line(
+      merge(kind, name, base + "[" + index + "i * " + std::to_string(scratch.elements()) + "]"));
   out_.close();
   if (!tests.empty()) out_.close();
   return {name, 0, {}, {}, {}, {}};
@@ -271,8 +274,8 @@ void KernelEmitter::finish_values(uint32_t id, bool add) {
     if (add) {
       out_.line(merge(reduce_of(id)->kind, element, x.text));
     } else if (result.dtype != DType::kF32) {
-      out_.line(element + " = sd::from_float<" + std::string(cuda_type(result.dtype)) + ">(" + x.text +
-                ");");
+      out_.line(element + " = sd::from_float<" + std::string(cuda_type(result.dtype)) + ">(" +
+                x.text + ");");
     } else {
       out_.line(element + " = " + x.text + ";");
     }
@@ -291,7 +294,8 @@ void KernelEmitter::add_into(uint32_t id) {
   Scope scope{id, &slots, {}, {}};
   slots.for_each(out_, {}, nullptr, [&] {
     const Text x = read_local(scope, kNoTerm, LocalTerm{id, tile_axes(id)}, "");
-    out_.line(merge(reduce_of(to)->kind, result_array(to).element(slots.index_in(t.layout)), x.text));
+    out_.line(
+        merge(reduce_of(to)->kind, result_array(to).element(slots.index_in(t.layout)), x.text));
   });
   out_.close();
   if (t.shared) write_tile(to, t.layout);

@@ -8,7 +8,8 @@ std::string digit_text(const Mode& mode, int warps) {
   const bool lane = mode.holder == Holder::kLane;
   std::string text = lane ? "lane" : "warp";
   if (mode.unit > 1) text += " / " + std::to_string(mode.unit);
-  if (mode.unit * mode.extent < (lane ? kLanes : warps)) text += " % " + std::to_string(mode.extent);
+  if (mode.unit * mode.extent < (lane ? kLanes : warps))
+    text += " % " + std::to_string(mode.extent);
   return text;
 }
 
@@ -108,13 +109,12 @@ std::vector<std::string> Slots::edge_tests(const std::function<int64_t(AxisId)>&
 }
 
 void Slots::for_each(Writer& out, AxisSet rolled, const std::function<void()>& prepare,
-                     const std::function<void()>& body,
-                     const std::function<void()>& after) const {
+                     const std::function<void()>& body, const std::function<void()>& after) const {
   int open = 0;
   const auto loop = [&](const RegisterLoop& l, bool unrolled) {
     out.line(unrolled ? "#pragma unroll" : "#pragma unroll 4");
-    out.open("for (int " + l.var + " = 0; " + l.var + " < " + std::to_string(l.mode.extent) + "; ++" +
-             l.var + ")");
+    out.open("for (int " + l.var + " = 0; " + l.var + " < " + std::to_string(l.mode.extent) +
+             "; ++" + l.var + ")");
     ++open;
   };
   for (bool first : {true, false}) {

@@ -1,5 +1,5 @@
-// The elements of one thread under a layout, as text: loops over the register digits, coordinates as
-// linear sums of loop variables and what lane and warp contribute, and register indices.
+// The elements of one thread under a layout, as text: loops over the register digits, coordinates
+// as linear sums of loop variables and what lane and warp contribute, and register indices.
 #pragma once
 
 #include <functional>
@@ -36,10 +36,11 @@ class Slots {
   Linear index_in(const Layout& holder) const;
 
   // Tests for coordinates that may lie beyond `extents` (layouts are padded).
-  std::vector<std::string> edge_tests(const std::function<int64_t(AxisId)>& extent, AxisSet axes) const;
+  std::vector<std::string> edge_tests(const std::function<int64_t(AxisId)>& extent,
+                                      AxisSet axes) const;
 
-  // Loops over all digits but the vector's, with `prepare` in the innermost; then one over the vector
-  // with `body`; then `after`.  Axes in `rolled` get plain loops, outermost.
+  // Loops over all digits but the vector's, with `prepare` in the innermost; then one over the
+  // vector with `body`; then `after`.  Axes in `rolled` get plain loops, outermost.
   void for_each(Writer& out, AxisSet rolled, const std::function<void()>& prepare,
                 const std::function<void()>& body,
                 const std::function<void()>& after = nullptr) const;

@@ -1,12 +1,13 @@
 // From a µGraph to one self-contained CUDA file and its launch plan.
 //
-//   GenerateOptions options{.header_comment = print(program) + print(graph, program), .name = "rms"};
-//   Result<Generated> g = generate(graph, program, device, options);
+//   GenerateOptions options{.header_comment = print(program) + print(graph, program), .name =
+//   "rms"}; Result<Generated> g = generate(graph, program, device, options);
 //   // g->cuda: primitives, kernels, and the launcher
 //   //   int rms(void* const* inputs, void* const* outputs, void* workspace, cudaStream_t);
 //   // g->plan: the same launches as data (codegen/launch_plan.h)
 //
-// The text is deterministic.  It needs sm_80 (cp.async, ldmatrix, mma.sync) and runs on later devices.
+// The text is deterministic.  It needs sm_80 (cp.async, ldmatrix, mma.sync) and runs on later
+// devices.
 #pragma once
 
 #include <string>
@@ -21,9 +22,9 @@
 namespace sundog::codegen {
 
 struct GenerateOptions {
-  std::string header_comment;    // put at the top, line by line
-  std::string name;              // of the launcher; empty: the µGraph's
-  bool round_casts = false;      // keep narrowing casts in place (--rounding eager)
+  std::string header_comment;  // put at the top, line by line
+  std::string name;            // of the launcher; empty: the µGraph's
+  bool round_casts = false;    // keep narrowing casts in place (--rounding eager)
 };
 
 struct KernelStats {

@@ -1,8 +1,8 @@
 // How a kernel reads and writes device tensors: element offsets as linear functions of factors, the
 // conditions under which an element is there, and how wide a vector may be.
 //
-// Index expressions are linear in the factors and tensors are strided, so the offset of an element is
-// linear too; vector widths and predicates are decided here, once, when a kernel is planned.
+// Index expressions are linear in the factors and tensors are strided, so the offset of an element
+// is linear too; vector widths and predicates are decided here, once, when a kernel is planned.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +36,8 @@ struct Bound {
   bool operator==(const Bound&) const = default;
 };
 
-// The tests that an element needs: absent along the axes in `absent_along` (with the factors `bound`),
-// where those are ragged.
+// The tests that an element needs: absent along the axes in `absent_along` (with the factors
+// `bound`), where those are ragged.
 std::vector<Bound> presence_bounds(const MuGraph& graph, const Kernel& kernel, AxisSet absent_along,
                                    AxisSet bound);
 

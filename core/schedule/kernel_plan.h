@@ -1,17 +1,18 @@
 // How a kernel runs on threads: for each computation the threads that evaluate it (a layout), where
 // its value is kept, how partial results are combined, and which shared memory all of it needs.
 //
-// The plan is a pure function of the µGraph.  Search asks it for the shared bytes and registers of a
-// candidate; code generation follows it to the letter, so the estimate is exact about shared memory.
+// The plan is a pure function of the µGraph.  Search asks it for the shared bytes and registers of
+// a candidate; code generation follows it to the letter, so the estimate is exact about shared
+// memory.
 //
 // A value is *kept in registers* in one layout.  A reader whose own layout holds the same elements
 // reads the registers; any other reader reads a copy in shared memory, which the plan then adds (a
 // mirror).  So every combination of layouts is right, and good ones are cheap.
 //
-// A reduction is evaluated by its *iteration* layout, over kept and reduced tile axes; slicing off the
-// reduced ones gives the *partial* sums of a thread.  They are combined over lanes by shuffles and
-// over warps through scratch memory: at once, or for an accumulator that nothing reads inside its
-// loops (*deferred*) once, after them.
+// A reduction is evaluated by its *iteration* layout, over kept and reduced tile axes; slicing off
+// the reduced ones gives the *partial* sums of a thread.  They are combined over lanes by shuffles
+// and over warps through scratch memory: at once, or for an accumulator that nothing reads inside
+// its loops (*deferred*) once, after them.
 #pragma once
 
 #include <optional>
@@ -33,58 +34,59 @@ enum class Realisation : uint8_t {
   kMma,          // tensor core
 };
 
-// A tile in the shared arena, row-major; `copies` of them one after the other.  In a swizzled tile the
-// 16-byte words of a row are permuted: word w of row r lies at w ^ (r >> swizzle_shift & swizzle_mask).
+// A tile in the shared arena, row-major; `copies` of them one after the other.  In a swizzled tile
+// the 16-byte words of a row are permuted: word w of row r lies at w ^ (r >> swizzle_shift &
+// swizzle_mask).
 struct SharedTile {
   std::vector<TileAxis> axes;  // outer to inner, with the extents allocated
   int64_t pitch = 1;           // elements from row to row of the innermost axis
   DType dtype = DType::kF32;
   int copies = 1;
   int swizzle_mask = 0, swizzle_shift = 0;
-  int64_t offset = 0;          // bytes in the arena
-  int first = 0, last = 0;     // statement positions between which it is needed
+  int64_t offset = 0;       // bytes in the arena
+  int first = 0, last = 0;  // statement positions between which it is needed
 
-  int64_t elements() const;    // of one copy
-  int64_t bytes() const;       // of all copies
+  int64_t elements() const;           // of one copy
+  int64_t bytes() const;              // of all copies
   int64_t stride(AxisId axis) const;  // elements along an axis; 0 if the tile lacks it
 };
 
 // Operands and layouts of a sum of products on m16n8k16 atoms.
 struct MmaPlan {
-  uint32_t a = 0, b = 0;       // computations: the M side and the N side
+  uint32_t a = 0, b = 0;                                // computations: the M side and the N side
   bool a_in_registers = false, b_in_registers = false;  // else ldmatrix
-  AxisId m = 0, n = 0, k = 0;  // the axes that the atom cuts
-  std::vector<AxisId> outer_k; // other reduced axes: loops around
+  AxisId m = 0, n = 0, k = 0;                           // the axes that the atom cuts
+  std::vector<AxisId> outer_k;                          // other reduced axes: loops around
   DType dtype = DType::kF16;
-  Layout a_layout, b_layout;   // fragments; register units as the instruction wants them
-  int64_t k_steps = 1;         // atoms along k of one warp
+  Layout a_layout, b_layout;  // fragments; register units as the instruction wants them
+  int64_t k_steps = 1;        // atoms along k of one warp
 };
 
 struct Combine {
-  uint32_t lanes = 0;             // bits of the lane index over which partial sums lie
-  std::vector<Mode> warps;        // warp modes over which partial sums lie
-  bool redistribute = false;      // after combining over warps every thread holds other elements
+  uint32_t lanes = 0;         // bits of the lane index over which partial sums lie
+  std::vector<Mode> warps;    // warp modes over which partial sums lie
+  bool redistribute = false;  // after combining over warps every thread holds other elements
   std::optional<SharedTile> scratch;
-  int64_t parts() const;          // warps that hold a part of one element
+  int64_t parts() const;  // warps that hold a part of one element
   bool needed() const { return lanes != 0 || !warps.empty(); }
 };
 
 struct ComputationPlan {
   Realisation kind = Realisation::kElementwise;
-  AxisSet reduced;                // tile axes that the root reduction runs over
-  AxisSet loops;                  // loop factors that it accumulates over
+  AxisSet reduced;  // tile axes that the root reduction runs over
+  AxisSet loops;    // loop factors that it accumulates over
   Layout iteration, partial;
-  Layout layout;                  // of the finished value
-  bool in_registers = true;       // the finished value is (also) in registers
+  Layout layout;                     // of the finished value
+  bool in_registers = true;          // the finished value is (also) in registers
   std::optional<SharedTile> shared;  // the storage, or a mirror
   Combine combine;
   bool deferred = false;
-  int finish_before = -1;         // deferred: the statement position before which it is combined
-  bool into_partial = false;      // accumulate_into: adds to the target's partial sums
+  int finish_before = -1;     // deferred: the statement position before which it is combined
+  bool into_partial = false;  // accumulate_into: adds to the target's partial sums
   std::optional<MmaPlan> mma;
-  int async_bytes = 0;            // of one cp.async
-  AxisId ring = kNone;            // async copy: the loop that it runs ahead of
-  int position = 0;               // of its statement
+  int async_bytes = 0;  // of one cp.async
+  AxisId ring = kNone;  // async copy: the loop that it runs ahead of
+  int position = 0;     // of its statement
 };
 
 // The layout in which a store reads its value.
@@ -99,7 +101,7 @@ struct KernelPlan {
   std::vector<ComputationPlan> computations;
   std::vector<StorePlan> stores;  // in the order of the statements
   int64_t shared_bytes = 0;
-  int registers = 0;              // a thread's, estimated
+  int registers = 0;  // a thread's, estimated
   int warps = 1;
 };
 

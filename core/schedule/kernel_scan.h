@@ -28,15 +28,15 @@ struct StoreSite {
 
 struct KernelScan {
   std::vector<LoopSite> loops;
-  std::vector<StatementSite> computations;  // by computation
-  std::vector<StoreSite> stores;            // in order
+  std::vector<StatementSite> computations;     // by computation
+  std::vector<StoreSite> stores;               // in order
   std::vector<std::vector<uint32_t>> readers;  // by computation: computations that read it
   std::vector<std::vector<uint32_t>> locals;   // by computation: computations that it reads
 
   // The first position at the level of `level` (loops around) whose statement contains `inner`.
   int statement_at(size_t level, const StatementSite& inner) const;
-  // The end of the life of what is defined at `site` and used at `use`: the end of the outermost loop
-  // that holds the use and not the definition, or the use itself.
+  // The end of the life of what is defined at `site` and used at `use`: the end of the outermost
+  // loop that holds the use and not the definition, or the use itself.
   int lives_until(const StatementSite& site, const StatementSite& use) const;
 };
 

@@ -24,7 +24,8 @@ class BlockedBuilder {
   }
 
   Layout build() {
-    if (!parts_.empty() && request_.vector > 1) take(parts_.size() - 1, Holder::kReg, request_.vector);
+    if (!parts_.empty() && request_.vector > 1)
+      take(parts_.size() - 1, Holder::kReg, request_.vector);
     for (const Mode& fixed : request_.fixed_warps) {
       for (size_t i = 0; i < parts_.size(); ++i) {
         if (parts_[i].tile.axis == fixed.axis) fixed_at_.push_back({i, fixed.extent});

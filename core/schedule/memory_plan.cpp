@@ -7,8 +7,9 @@ namespace sundog {
 Status can_launch(const Kernel& kernel, const KernelPlan& plan, const Device& device) {
   const std::string what = "kernel '" + kernel.name + "' needs ";
   if (plan.shared_bytes > device.shared_per_block) {
-    return unsupported(what + std::to_string(plan.shared_bytes) + " bytes of shared memory; a block of " +
-                           device.name + " has " + std::to_string(device.shared_per_block),
+    return unsupported(what + std::to_string(plan.shared_bytes) +
+                           " bytes of shared memory; a block of " + device.name + " has " +
+                           std::to_string(device.shared_per_block),
                        "smaller tiles or fewer stages");
   }
   if (plan.registers > kMostSpilled) {

@@ -1,9 +1,9 @@
 // Pass 1 of planning: who evaluates what.
 //
-// Layouts follow the data.  Tensor-core sums have the layout of their atom.  Whatever reads registers
-// takes over their layout.  Only where nothing is in registers yet is a blocked layout made, whose
-// vectors lie along the axis in which most bytes are contiguous; a load into registers waits for its
-// first reader, so that it lands where it is used.
+// Layouts follow the data.  Tensor-core sums have the layout of their atom.  Whatever reads
+// registers takes over their layout.  Only where nothing is in registers yet is a blocked layout
+// made, whose vectors lie along the axis in which most bytes are contiguous; a load into registers
+// waits for its first reader, so that it lands where it is used.
 #include <algorithm>
 #include <map>
 
@@ -15,7 +15,8 @@ namespace {
 
 constexpr int kVectorBytes = 16;
 
-// The axis along which what a computation reads and writes is contiguous, and for how many elements.
+// The axis along which what a computation reads and writes is contiguous, and for how many
+// elements.
 struct Contiguity {
   AxisId axis = kNone;
   int width = 1;
@@ -59,7 +60,7 @@ class LayoutPass {
       return;
     }
     if (c.mma != MmaAtom::kNoAtom) p.mma = plan_mma(x_, id, p.iteration);
-    p.kind = p.mma              ? Realisation::kMma
+    p.kind = p.mma               ? Realisation::kMma
              : reduce != nullptr ? Realisation::kReduce
                                  : Realisation::kElementwise;
     if (!p.mma) p.iteration = choose(id);
@@ -84,9 +85,9 @@ class LayoutPass {
     x_.pending[id] = false;
   }
 
-  // Partial sums that lie on several warps are added up through scratch memory.  With few registers a
-  // thread does so for the elements it holds; with many, each element is fetched by one thread only,
-  // in a blocked layout.
+  // Partial sums that lie on several warps are added up through scratch memory.  With few registers
+  // a thread does so for the elements it holds; with many, each element is fetched by one thread
+  // only, in a blocked layout.
   void plan_combination(uint32_t id) {
     ComputationPlan& p = x_.plan.computations[id];
     p.combine.lanes = lane_bits(p.iteration, p.reduced);
@@ -103,11 +104,11 @@ class LayoutPass {
     for (const StoreSite& s : x_.scan.stores) {
       if (!(x_.tile_axes(s.store->computation) == tile)) continue;
       const Store& store = *s.store;
-      const AxisId f =
-          contiguous_factor(x_.graph, x_.kernel, store.tensor, store.index, tile);
+      const AxisId f = contiguous_factor(x_.graph, x_.kernel, store.tensor, store.index, tile);
       if (f == kNone) continue;
-      const std::vector<Bound> bounds = presence_bounds(
-          x_.graph, x_.kernel, x_.dependences[id].absent_along, x_.bound(id) - x_.plan.computations[id].reduced);
+      const std::vector<Bound> bounds =
+          presence_bounds(x_.graph, x_.kernel, x_.dependences[id].absent_along,
+                          x_.bound(id) - x_.plan.computations[id].reduced);
       return {f, vector_width(x_.graph, x_.kernel, store.tensor, store.index, bounds, f, 8)};
     }
     return {};
@@ -133,10 +134,9 @@ class LayoutPass {
     const auto& around = x_.scan.computations[id].around;
     if (around.empty()) return true;
     const Loop& loop = *x_.scan.loops[static_cast<size_t>(around.back())].loop;
-    const bool interval =
-        std::none_of(loop.trim.begin(), loop.trim.end(), [](const IndexCondition& condition) {
-          return condition.relation == Relation::kNotEqual;
-        });
+    const bool interval = std::none_of(
+        loop.trim.begin(), loop.trim.end(),
+        [](const IndexCondition& condition) { return condition.relation == Relation::kNotEqual; });
     if (loop.stages > 1 && interval) {
       p.ring = loop.factor;
       p.shared->copies = loop.stages;
@@ -237,8 +237,8 @@ class LayoutPass {
     }
     for (const StoreSite& s : x_.scan.stores) {
       if (s.store->computation != id) continue;
-      std::vector<Bound> bounds = presence_bounds(x_.graph, x_.kernel,
-                                                  x_.dependences[id].absent_along, x_.bound(id));
+      std::vector<Bound> bounds =
+          presence_bounds(x_.graph, x_.kernel, x_.dependences[id].absent_along, x_.bound(id));
       add_access(s.store->tensor, s.store->index, bounds, x_.tile_axes(id));
     }
     Contiguity best;

@@ -1,13 +1,15 @@
 // Pass 3 of planning: shared memory and registers.
 //
-// Tiles that ldmatrix reads are swizzled, so that eight rows of 16 bytes lie in different banks: with
-// n = 2^z * odd words a row, rows repeat their banks after 2^(3 - z) rows, and exchanging words by
-// that many bits of the row number beyond spreads them.  Padding would do as well for ldmatrix, but
-// cp.async then writes each line of memory to two lines of shared memory, which costs it up to three
-// times the cycles.  Short rows are rounded up to a power of two of words for the same reason.
+// Tiles that ldmatrix reads are swizzled, so that eight rows of 16 bytes lie in different banks:
+// with n = 2^z * odd words a row, rows repeat their banks after 2^(3 - z) rows, and exchanging
+// words by that many bits of the row number beyond spreads them.  Padding would do as well for
+// ldmatrix, but cp.async then writes each line of memory to two lines of shared memory, which costs
+// it up to three times the cycles.  Short rows are rounded up to a power of two of words for the
+// same reason.
 //
 // Tiles live from the statement that writes them to the last that reads them, loops considered, and
-// are placed first fit: scratch memory for combining takes over what the operands of a loop have left.
+// are placed first fit: scratch memory for combining takes over what the operands of a loop have
+// left.
 #include <algorithm>
 #include <bit>
 
@@ -134,7 +136,8 @@ class MemoryPass {
     p.shared->last = std::max(last_use(id), combined);
     p.shared->first = p.deferred ? combined : outermost_first(id);
     if (p.ring == kNone) return;
-    const LoopSite& ring = x_.scan.loops[static_cast<size_t>(x_.scan.computations[id].around.back())];
+    const LoopSite& ring =
+        x_.scan.loops[static_cast<size_t>(x_.scan.computations[id].around.back())];
     p.shared->first = ring.first;
     p.shared->last = std::max(p.shared->last, ring.last);
   }
@@ -188,8 +191,9 @@ class MemoryPass {
       if (reduction) held = std::max(held, words(p.partial, DType::kF32));
       if (p.mma) passing = slots(slice(p.mma->a_layout, AxisSet::of(p.mma->m))) * 4 + 8;
       const int first = outermost_first(id);
-      const int last = p.in_registers ? last_use(id) : p.deferred ? std::max(p.finish_before, p.position)
-                                                                  : p.position;
+      const int last = p.in_registers ? last_use(id)
+                       : p.deferred   ? std::max(p.finish_before, p.position)
+                                      : p.position;
       changes.push_back({2 * first, held});
       changes.push_back({2 * last + 1, -held});
       changes.push_back({2 * p.position, passing});

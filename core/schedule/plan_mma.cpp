@@ -1,9 +1,10 @@
 // Tensor cores: which axes of a sum of products the m16n8k16 atom cuts, and who holds what.
 //
-// An axis that both operands have and the sum removes is a k axis; one that only the M side (N side)
-// has is an m (n) axis; one that both have and the sum keeps is a batch.  Of each kind the atom cuts
-// the longest; the others are registers (or warps) around it.  Atoms of one warp are neighbours, so
-// that the accumulator of one product is the A fragment of the next one (P in attention).
+// An axis that both operands have and the sum removes is a k axis; one that only the M side (N
+// side) has is an m (n) axis; one that both have and the sum keeps is a batch.  Of each kind the
+// atom cuts the longest; the others are registers (or warps) around it.  Atoms of one warp are
+// neighbours, so that the accumulator of one product is the A fragment of the next one (P in
+// attention).
 #include <algorithm>
 
 #include "core/schedule/planner.h"
@@ -108,7 +109,8 @@ class MmaPass {
     if (!c.warps.empty()) return;
     if (c.accumulate_into != kNone) {
       // As the target, so that its partial sums can be added to.
-      for (Mode w : warp_modes(x_.plan.computations[c.accumulate_into].partial, x_.tile_axes(id_))) {
+      for (Mode w :
+           warp_modes(x_.plan.computations[c.accumulate_into].partial, x_.tile_axes(id_))) {
         warps_.push_back(w);
       }
       return;
@@ -161,9 +163,8 @@ class MmaPass {
 
   Layout fragment(AxisId row, bool a_side) const {
     const AxisId k = plan_.k;
-    Layout layout{{{k, 2, 1, Holder::kReg, 1},
-                   {k, 4, 2, Holder::kLane, 1},
-                   {row, 8, 1, Holder::kLane, 4}}};
+    Layout layout{
+        {{k, 2, 1, Holder::kReg, 1}, {k, 4, 2, Holder::kLane, 1}, {row, 8, 1, Holder::kLane, 4}}};
     if (a_side) layout.modes.push_back({row, 2, 8, Holder::kReg, 2});
     layout.modes.push_back({k, 2, 8, Holder::kReg, a_side ? 4 : 2});
     int64_t unit = a_side ? 8 : 4;

@@ -1,5 +1,5 @@
-// Pass 2 of planning: when partial results are combined, and which values also need a copy in shared
-// memory because a reader holds other elements than the writer.
+// Pass 2 of planning: when partial results are combined, and which values also need a copy in
+// shared memory because a reader holds other elements than the writer.
 #include <algorithm>
 
 #include "core/schedule/planner.h"
@@ -76,7 +76,8 @@ class MovementPass {
     ComputationPlan& t = plan(to);
     const StatementSite& site = x_.scan.computations[id];
     const bool within = !t.loops.empty() && inside(to, site);
-    const bool open = t.deferred && (within || t.finish_before < 0 || site.position < t.finish_before);
+    const bool open =
+        t.deferred && (within || t.finish_before < 0 || site.position < t.finish_before);
     const bool same = agrees(t.partial, p.partial, x_.tile_axes(id)) && p.partial == t.partial;
     const bool summed = (p.combine.lanes & ~t.combine.lanes) == 0 &&
                         (p.combine.warps.empty() || p.combine.warps == t.combine.warps);
@@ -141,7 +142,8 @@ class MovementPass {
   // Registers whose runs lie across the rows of the tensor would be stored one by one.
   bool badly_strided(uint32_t id, const Store& store) {
     const ComputationPlan& p = plan(id);
-    const AxisId f = contiguous_factor(x_.graph, x_.kernel, store.tensor, store.index, x_.tile_axes(id));
+    const AxisId f =
+        contiguous_factor(x_.graph, x_.kernel, store.tensor, store.index, x_.tile_axes(id));
     const DType dtype = x_.graph.tensors[store.tensor].decl.dtype;
     constexpr int64_t kFew = 4;
     if (f == kNone || bytes(dtype) >= 4 || slots(p.layout) <= kFew) return false;
@@ -157,9 +159,8 @@ class MovementPass {
     if (at != axes.end()) {
       std::rotate(at, at + 1, axes.end());
       const DType dtype = x_.graph.tensors[store.tensor].decl.dtype;
-      const std::vector<Bound> bounds =
-          presence_bounds(x_.graph, x_.kernel, x_.dependences[id].absent_along,
-                          x_.bound(id) - plan(id).reduced);
+      const std::vector<Bound> bounds = presence_bounds(
+          x_.graph, x_.kernel, x_.dependences[id].absent_along, x_.bound(id) - plan(id).reduced);
       width = vector_width(x_.graph, x_.kernel, store.tensor, store.index, bounds, f,
                            std::max(1, 16 / bytes(dtype)));
     }

@@ -1,4 +1,5 @@
-// Inside of plan_kernel: the passes and what they share.  Users include core/schedule/kernel_plan.h.
+// Inside of plan_kernel: the passes and what they share.  Users include
+// core/schedule/kernel_plan.h.
 #pragma once
 
 #include <optional>
@@ -37,8 +38,8 @@ const ReduceTerm* root_reduction(const Kernel& kernel, uint32_t id);
 void plan_layouts(Context& context);
 // The tensor-core realisation of `id`, if its operands and extents allow one.
 std::optional<MmaPlan> plan_mma(const Context& context, uint32_t id, Layout& iteration);
-// Adds a shared tile for computation `id` if it has none; `inner` is the contiguous axis (kNone: the
-// last one).
+// Adds a shared tile for computation `id` if it has none; `inner` is the contiguous axis (kNone:
+// the last one).
 void add_shared(Context& context, uint32_t id, AxisId inner);
 // Pass 2: mirrors, combination, stores.
 void plan_movement(Context& context);
