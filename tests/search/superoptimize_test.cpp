@@ -1,0 +1,280 @@
+#include "search/superoptimize.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "core/float_algebra.h"
+#include "core/interpret.h"
+#include "core/text.h"
+
+namespace sundog::search {
+namespace {
+
+Program load(const std::string& name, const std::map<std::string, int64_t>& defines) {
+  std::ifstream file(std::string(SUNDOG_SOURCE_DIR) + "/benchmarks/programs/" + name + ".sd");
+  std::ostringstream text;
+  text << file.rdbuf();
+  Result<Program> program = parse_program(text.str(), name + ".sd", defines);
+  EXPECT_TRUE(program.ok()) << (program.ok() ? "" : to_string(program.error()));
+  return std::move(*program);
+}
+
+Program parse(const std::string& text) {
+  Result<Program> program = parse_program(text, "test.sd", {});
+  EXPECT_TRUE(program.ok()) << (program.ok() ? "" : to_string(program.error())) << "\n" << text;
+  return std::move(*program);
+}
+
+Device h200() { return *find_device("h200"); }
+
+SearchOptions limited(uint64_t states) {
+  SearchOptions options;
+  options.max_states = states;
+  options.top_k = 16;
+  return options;
+}
+
+std::vector<TensorValues<double>> random_inputs(const Program& program, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  std::vector<TensorValues<double>> inputs;
+  for (const TensorDecl& tensor : program.inputs) {
+    TensorValues<double> values{tensor.extents, {}};
+    for (int64_t i = 0; i < element_count(tensor); ++i) values.values.push_back(uniform(random));
+    inputs.push_back(std::move(values));
+  }
+  return inputs;
+}
+
+// The µGraph is well-formed and computes the program's values.
+void expect_right(const Program& program, const MuGraph& graph) {
+  const Status status = check(graph, program);
+  ASSERT_TRUE(status.ok()) << to_string(status.error()) << "\n" << print(graph, program);
+  const auto inputs = random_inputs(program, 7);
+  Float64 a({.round_stores = false, .round_casts = false});
+  const auto want = interpret(a, program, std::span(inputs));
+  const auto have = interpret(a, graph, program, std::span(inputs));
+  ASSERT_TRUE(want.ok()) << to_string(want.error());
+  ASSERT_TRUE(have.ok()) << to_string(have.error()) << "\n" << print(graph, program);
+  ASSERT_EQ(want->size(), have->size());
+  for (size_t o = 0; o < want->size(); ++o) {
+    double most = 1e-30, error = 0;
+    for (size_t i = 0; i < (*want)[o].values.size(); ++i) {
+      most = std::max(most, std::fabs((*want)[o].values[i]));
+      error = std::max(error, std::fabs((*want)[o].values[i] - (*have)[o].values[i]));
+    }
+    EXPECT_LE(error, 1e-9 * most) << print(graph, program);
+  }
+}
+
+void expect_all_right(const Program& program, uint64_t states) {
+  const Result<SearchReport> report = superoptimize(program, h200(), {}, limited(states));
+  ASSERT_TRUE(report.ok()) << to_string(report.error());
+  ASSERT_FALSE(report->candidates.empty());
+  expect_right(program, report->unfused.graph);
+  for (const Candidate& c : report->candidates) expect_right(program, c.graph);
+}
+
+int loops_in(const std::vector<Statement>& body) {
+  int count = 0;
+  for (const Statement& s : body) {
+    if (const auto* loop = std::get_if<Loop>(&s.node)) count += 1 + loops_in(loop->body);
+  }
+  return count;
+}
+
+bool rescales(const Kernel& kernel) {
+  for (const Computation& c : kernel.computations) {
+    if (c.rescale != kNone) return true;
+  }
+  return false;
+}
+
+TEST(SuperoptimizeTest, EveryCandidateComputesTheProgram) {
+  expect_all_right(load("rms_norm", {{"n", 3}, {"h", 300}, {"d", 40}}), 20000);
+  expect_all_right(load("gated_mlp", {{"n", 3}, {"h", 257}, {"d", 48}}), 20000);
+  expect_all_right(load("lora", {{"n", 7}, {"h", 130}, {"r", 5}, {"d", 60}}), 20000);
+  expect_all_right(load("n_trans", {{"n", 3}, {"h", 127}}), 20000);
+  expect_all_right(load("layer_norm", {{"n", 5}, {"h", 260}}), 5000);
+  expect_all_right(load("softmax", {{"n", 5}, {"k", 509}}), 5000);
+  expect_all_right(load("add_rms_norm", {{"n", 3}, {"h", 410}}), 5000);
+  expect_all_right(load("gqa_safe", {{"g", 2}, {"q", 9}, {"e", 8}, {"f", 8}, {"k", 300}}), 5000);
+}
+
+TEST(SuperoptimizeTest, FusesEachProgramAtEveryBatch) {
+  for (const char* name : {"rms_norm", "gated_mlp", "lora", "n_trans", "add_rms_norm"}) {
+    for (int64_t b : {1, 8, 16}) {
+      const Program program = load(name, {{"b", b}});
+      const auto report = superoptimize(program, h200(), {}, limited(100000));
+      ASSERT_TRUE(report.ok()) << to_string(report.error());
+      EXPECT_LE(report->candidates.front().predicted_us, report->unfused.predicted_us) << name;
+      const bool one_kernel =
+          std::any_of(report->candidates.begin(), report->candidates.end(),
+                      [](const Candidate& c) { return c.graph.kernels.size() == 1; });
+      EXPECT_TRUE(one_kernel) << name << " at b = " << b;
+      EXPECT_GE(report->candidates.front().predicted_us, report->bound_us * 0.999);
+    }
+  }
+}
+
+TEST(SuperoptimizeTest, SafeAttentionIsFoundOnline) {
+  SearchSpace space;
+  space.most_split_axes = 0;
+  space.most_kernels = 1;
+  const Program program = load("gqa_safe", {{"b", 8}});
+  const auto report = superoptimize(program, h200(), space, limited(100000));
+  ASSERT_TRUE(report.ok()) << to_string(report.error());
+  const bool online =
+      std::any_of(report->candidates.begin(), report->candidates.end(), [](const Candidate& c) {
+        return c.graph.kernels.size() == 1 && rescales(c.graph.kernels[0]) &&
+               loops_in(c.graph.kernels[0].body) == 1;
+      });
+  EXPECT_TRUE(online);
+}
+
+TEST(SuperoptimizeTest, WithoutTheOnlineRuleAttentionIsNotRescaled) {
+  SearchSpace space;
+  space.most_split_axes = 0;
+  space.most_kernels = 1;
+  space.online = false;
+  const Program program = load("gqa_safe", {{"b", 8}});
+  const auto report = superoptimize(program, h200(), space, limited(100000));
+  ASSERT_TRUE(report.ok()) << to_string(report.error());
+  for (const Candidate& c : report->candidates) {
+    for (const Kernel& k : c.graph.kernels) EXPECT_FALSE(rescales(k));
+  }
+}
+
+TEST(SuperoptimizeTest, TheSameStatesGiveTheSameAnswer) {
+  const Program program = load("rms_norm", {{"b", 8}});
+  const auto one = superoptimize(program, h200(), {}, limited(500));
+  SearchOptions threads = limited(500);
+  threads.threads = 2;
+  const auto two = superoptimize(program, h200(), {}, threads);
+  ASSERT_TRUE(one.ok() && two.ok());
+  ASSERT_EQ(one->candidates.size(), two->candidates.size());
+  EXPECT_EQ(one->states, two->states);
+  for (size_t i = 0; i < one->candidates.size(); ++i) {
+    EXPECT_EQ(one->candidates[i].graph, two->candidates[i].graph);
+  }
+}
+
+TEST(SuperoptimizeTest, LimitsEndInAnAnswer) {
+  const Program program = load("gqa_safe", {{"b", 1}});
+  const auto few = superoptimize(program, h200(), {}, limited(50));
+  ASSERT_TRUE(few.ok());
+  EXPECT_EQ(few->stop_reason, "states");
+  EXPECT_FALSE(few->candidates.empty());
+
+  const std::atomic<bool> stop{true};
+  SearchOptions stopped = limited(0);
+  stopped.stop = &stop;
+  const auto none = superoptimize(program, h200(), {}, stopped);
+  ASSERT_TRUE(none.ok());
+  EXPECT_EQ(none->stop_reason, "interrupted");
+  EXPECT_FALSE(none->candidates.empty());
+
+  double now = 0;
+  SearchOptions timed = limited(0);
+  timed.budget_s = 1;
+  timed.clock = [&now] { return now += 0.01; };
+  const auto late = superoptimize(program, h200(), {}, timed);
+  ASSERT_TRUE(late.ok());
+  EXPECT_EQ(late->stop_reason, "budget");
+  EXPECT_FALSE(late->candidates.empty());
+}
+
+TEST(SuperoptimizeTest, RefusedCandidatesAreNotOffered) {
+  const Program program = load("rms_norm", {{"b", 1}});
+  SearchOptions options = limited(2000);
+  options.accept = [](const Candidate& c) { return c.graph.kernels.size() != 1; };
+  const auto report = superoptimize(program, h200(), {}, options);
+  ASSERT_TRUE(report.ok());
+  for (const Candidate& c : report->candidates) EXPECT_NE(c.graph.kernels.size(), 1u);
+  EXPECT_GT(report->rejected, 0u);
+}
+
+TEST(SuperoptimizeTest, OddProgramsHaveAnAnswer) {
+  expect_all_right(parse(R"(program shift(n = 9, m = 8) {
+  input x: f16[n]
+  y[m] = x[m + 1] - x[m]
+  output y: f16[m]
+})"),
+                   1000);
+  expect_all_right(parse(R"(program window(n = 12, w = 3, i = 10) {
+  input x: f16[n]
+  y[i] = sum[w](x[i + w]) / 3
+  output y: f16[i]
+})"),
+                   1000);
+  expect_all_right(parse(R"(program joined(a = 5, b = 4, c = 9) {
+  input x: f16[a]
+  input y: f16[b]
+  z[c] = select(c < size(a), x[c], y[c - size(a)])
+  output z: f16[c]
+})"),
+                   1000);
+  expect_all_right(parse(R"(program empty(n = 4, k = 0) {
+  input x: f16[n, k]
+  y[n] = sum[k](x) + 1
+  output y: f16[n]
+})"),
+                   1000);
+  expect_all_right(parse(R"(program gram(k = 7, q = 7, h = 130) {
+  input x: f16[k, h]
+  y[k, h] = x * rsqrt(mean[h](x * x) + 1)
+  g[k, q] = sum[h](y[k, h] * y[q, h])
+  output g: f16[k, q]
+})"),
+                   1000);
+}
+
+// Programs drawn from the catalog: a chain of operators, sums and products over two axes.
+Program random_program(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto draw = [&](int n) { return static_cast<int>(random() % static_cast<uint64_t>(n)); };
+  const char* unary[] = {"exp(%)", "silu(%)", "sigmoid(%)",       "tanh(%)",     "relu(%)",
+                         "abs(%)", "% * %",   "rsqrt(% * % + 1)", "softplus(%)", "% + 0.5"};
+  std::ostringstream text;
+  text << "program random(n = " << 1 + draw(6) << ", h = " << 2 + draw(300)
+       << ", d = " << 1 + draw(40)
+       << ") {\n  input x: f16[n, h]\n  input w: f16[h, d]\n  input g: f16[h]\n";
+  std::vector<std::string> rows{"x", "x * g", "x + g"};  // over n, h
+  const int steps = 1 + draw(4);
+  for (int i = 0; i < steps; ++i) {
+    std::string body = unary[draw(10)];
+    const std::string operand =
+        "(" + rows[static_cast<size_t>(draw(static_cast<int>(rows.size())))] + ")";
+    for (size_t at; (at = body.find('%')) != std::string::npos;) body.replace(at, 1, operand);
+    if (draw(3) == 0) body = "x * (mean[h](" + body + "))";
+    if (draw(4) == 0) body = "softmax[h](" + body + ")";
+    const std::string name = "t" + std::to_string(i);
+    text << "  " << name << "[n, h] = " << body << "\n";
+    rows.push_back(name);
+  }
+  if (draw(2) == 0) {
+    text << "  y[n, d] = sum[h](" << rows.back() << " * w)\n  output y: f16[n, d]\n}\n";
+  } else {
+    text << "  y[n, h] = " << rows.back() << " - g\n  output y: f16[n, h]\n}\n";
+  }
+  return parse(text.str());
+}
+
+class RandomProgramTest : public testing::TestWithParam<int> {};
+
+TEST_P(RandomProgramTest, EveryCandidateComputesIt) {
+  expect_all_right(random_program(static_cast<uint64_t>(GetParam())), 500);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomProgramTest, testing::Range(1, 41));
+
+}  // namespace
+}  // namespace sundog::search
