@@ -74,9 +74,7 @@ Result<Program> find_program(const std::string& path, const std::string& text,
   if (const auto reference = program_reference(text)) {
     const bool absolute = !reference->path.empty() && reference->path[0] == '/';
     const std::string file = absolute ? reference->path : beside(path, reference->path);
-    Invocation with_defines = invocation;
-    for (const auto& [name, value] : reference->defines) with_defines.defines.emplace(name, value);
-    return load_program(file, with_defines);
+    return load_program(file, with_reference(path, invocation));
   }
   const std::string name = program_name(text);
   std::vector<std::string> tried;
@@ -142,6 +140,16 @@ Result<Candidate> load_mugraph(const std::string& path, const Invocation& invoca
   Result<MuGraph> graph = parse_mugraph(*text, file, *program);
   if (!graph.ok()) return graph.error();
   return Candidate{std::move(*program), std::move(*graph)};
+}
+
+Invocation with_reference(const std::string& path, const Invocation& invocation) {
+  Invocation result = invocation;
+  const Result<std::string> text = read(path, invocation);
+  if (!text.ok()) return result;  // whoever reads it next says what is wrong
+  if (const auto reference = program_reference(*text)) {
+    for (const auto& [name, value] : reference->defines) result.defines.emplace(name, value);
+  }
+  return result;
 }
 
 Result<StoredResult> load_result(const std::string& path, const Invocation& invocation) {

@@ -30,6 +30,9 @@ Result<Candidate> load_mugraph(const std::string& path, const Invocation& invoca
 Result<MuGraph> load_mugraph_of(const std::string& path, const Program& program,
                                 const Invocation& invocation);
 
+// The invocation with the parameters that the first line of a µGraph text gives, where -D does not.
+Invocation with_reference(const std::string& path, const Invocation& invocation);
+
 // result.pb, or the folder that holds it.
 Result<StoredResult> load_result(const std::string& path, const Invocation& invocation);
 

@@ -13,6 +13,8 @@
 #include "cli/interrupt.h"
 #include "codegen/tune.h"
 #include "core/text.h"
+#include "search/machine.h"
+#include "search/sizes.h"
 #include "search/superoptimize.h"
 #include "verify/verdict.h"
 
@@ -120,18 +122,28 @@ StoredReport stored(const search::SearchReport& report, uint64_t seed) {
   return result;
 }
 
-// Candidates that were given come first.
-void add_start(std::vector<Row>& rows, const PipelineOptions& options, Judge& judge) {
+// Adds the candidates that were given, priced like any other; of equals the given one comes first.
+void add_start(std::vector<Row>& rows, const Device& device, const PipelineOptions& options,
+               Judge& judge) {
+  const search::Machine machine = search::machine_of(device);
   std::vector<Row> given;
-  const auto add = [&](const StoredCandidate& candidate, bool unfused) {
+  const auto add = [&](StoredCandidate candidate, bool unfused) {
     const bool known = std::any_of(rows.begin(), rows.end(), [&](const Row& row) {
       return row.candidate.graph == candidate.graph;
     });
-    if (!known) given.push_back(make_row(candidate, unfused, judge));
+    if (known) return;
+    if (candidate.predicted_us <= 0) {
+      candidate.predicted_us = search::predict(candidate.graph, machine);
+    }
+    given.push_back(make_row(std::move(candidate), unfused, judge));
   };
   for (const StoredCandidate& candidate : options.start.candidates) add(candidate, false);
   if (options.skip_search && options.start.unfused) add(*options.start.unfused, true);
   rows.insert(rows.begin(), given.begin(), given.end());
+  if (given.empty()) return;
+  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+    return a.candidate.predicted_us < b.candidate.predicted_us;
+  });
 }
 
 std::string header_of(const Program& program, const Row& row, const Device& device) {
@@ -357,7 +369,7 @@ Result<PipelineResult> run_pipeline(const Program& program, const Device& device
     }
     result.rows.push_back(make_row(candidate_of(found->unfused), true, judge));
   }
-  add_start(result.rows, options, judge);
+  add_start(result.rows, device, options, judge);
   generate_all(result.rows, program, device, options);
   result.timing = "not timed: no GPU";
   if (options.gpu && interrupted()) result.timing = "not timed: interrupted";

@@ -24,10 +24,14 @@ int code_of(verify::Verdict::Answer answer) {
 }
 
 Result<verify::Verdict> judge(const Invocation& invocation, const verify::VerifyOptions& options) {
-  const Result<Program> program = load_program(invocation.operands[0], invocation);
-  if (!program.ok()) return program.error();
   const std::string& path = invocation.operands[1];
   const Result<Loadable> kind = kind_of_path(path, invocation);
+  // Of two bad files the program is named first.
+  const Result<Program> program =
+      kind.ok() && *kind == Loadable::kMuGraph
+          ? load_program(invocation.operands[0], with_reference(path, invocation))
+          : load_program(invocation.operands[0], invocation);
+  if (!program.ok()) return program.error();
   if (!kind.ok()) return kind.error();
   if (*kind == Loadable::kProgram) {
     const Result<Program> candidate = load_program(path, invocation);
@@ -93,6 +97,11 @@ int verify(const Invocation& invocation) {
   options.seed = static_cast<uint64_t>(invocation.integer("seed"));
   options.time_limit_s = invocation.seconds("verify-time");
   options.rounding = invocation.text("rounding") == "eager" ? Rounding::kEager : Rounding::kWide;
+  if (invocation.flag("prove")) {
+    note(
+        "sundog: this version attempts no proof; the verdict rests on the field test, numerics and "
+        "ranges");
+  }
   const Result<verify::Verdict> verdict = judge(invocation, options);
   if (!verdict.ok()) return fail(verdict.error());
   const Status status =

@@ -126,6 +126,54 @@ TEST_F(Optimized, AWrongMugraphIsDifferent) {
   EXPECT_EQ(parse_json(result.out)["answer"].text, "different");
 }
 
+TEST(Optimize, AWrongCandidateIsDroppedAndTheReasonGiven) {
+  const Scratch scratch;
+  const std::string wrong = scratch.write("wrong.mu", R"(ugraph wrong of row_norm {
+  kernel k grid(n) warps(1) {
+    xs[h] = x : reg f16
+    s[] = sum[h](xs * xs) : reg f32
+    o[h] = xs * rsqrt(s / size(h) + 1e-2) : reg f32
+    store o -> y
+  }
+}
+)");
+  const auto result = run_tool(command(scratch, {"--from", wrong, "--json"}));
+  ASSERT_EQ(result.code, 0) << result.err;
+  const JsonValue json = parse_json(result.out);
+  int wrong_ones = 0;
+  for (const JsonValue& candidate : json["candidates"].items) {
+    if (candidate["dropped"].kind == JsonValue::kNull) continue;
+    wrong_ones += contains(candidate["dropped"].text, "verification");
+    EXPECT_FALSE(candidate["best"].truth);
+  }
+  EXPECT_EQ(wrong_ones, 1);
+  EXPECT_EQ(json["best"]["verdict"]["answer"].text, "equivalent");
+}
+
+TEST(Optimize, ARightCandidateThatIsGivenIsKept) {
+  const Scratch scratch;
+  const std::string right = scratch.write("right.mu", R"(ugraph right of row_norm {
+  kernel k grid(n) warps(1) {
+    xs[h] = x : reg f16
+    s[] = sum[h](xs * xs) : reg f32
+    o[h] = xs * rsqrt(s / size(h) + 1e-6) : reg f32
+    store o -> y
+  }
+}
+)");
+  const auto result = run_tool(command(scratch, {"--from", right, "--json"}));
+  ASSERT_EQ(result.code, 0) << result.err;
+  const JsonValue json = parse_json(result.out);
+  int given = 0;
+  for (const JsonValue& candidate : json["candidates"].items) {
+    if (!contains(candidate["structure"].text, "k[64 blocks, 1 warp]")) continue;
+    ++given;
+    EXPECT_EQ(candidate["dropped"].kind, JsonValue::kNull) << candidate["dropped"].text;
+    EXPECT_GT(candidate["predicted_us"].number, 0);
+  }
+  EXPECT_EQ(given, 1) << result.out;
+}
+
 TEST(Optimize, AResultThatCannotBeWrittenLeavesTheOldOne) {
   const Scratch scratch;
   ASSERT_EQ(run_tool(command(scratch)).code, 0);
