@@ -89,7 +89,7 @@ int vector_width(const MuGraph& graph, const Kernel& kernel, uint32_t tensor,
                  int most) {
   const TensorDecl& decl = graph.tensors[tensor].decl;
   const Affine offset = element_offset(graph, kernel, tensor, index);
-  if (offset.coefficients[axis] != 1) return 1;
+  if (offset.coefficients[axis] != 1 || kernel.factors[axis].extent == 0) return 1;
   const auto fits = [&](int width) {
     // The declared alignment is that of element (0, ..., 0): the pointer with the offset.
     if (!multiple(decl.alignment, int64_t{width} * bytes(decl.dtype))) return false;

@@ -1,0 +1,233 @@
+#include "codegen/generate.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "core/device.h"
+#include "core/text.h"
+#include "tests/codegen/generate_cases.h"
+
+namespace sundog::codegen {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string slurp(const fs::path& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+struct Source {
+  Program program;
+  MuGraph graph;
+};
+
+Source read(const std::string& program_text, const std::string& graph_text,
+            const std::map<std::string, int64_t>& defines = {}) {
+  auto program = parse_program(program_text, "test.sd", defines);
+  EXPECT_TRUE(program.ok()) << to_string(program.error());
+  if (!program.ok()) return {};
+  auto graph = parse_mugraph(graph_text, "test.mu", *program);
+  EXPECT_TRUE(graph.ok()) << to_string(graph.error());
+  if (!graph.ok()) return {};
+  return {std::move(*program), std::move(*graph)};
+}
+
+Result<Generated> emitted(const Source& source, const char* device = "h200") {
+  const Status status = check(source.graph, source.program);
+  EXPECT_TRUE(status.ok()) << to_string(status.error());
+  return generate(source.graph, source.program, *find_device(device), {});
+}
+
+fs::path golden_folder() { return fs::path(SUNDOG_SOURCE_DIR) / "tests/golden"; }
+
+Source golden_source(const std::string& name, const std::map<std::string, int64_t>& sizes = {}) {
+  const fs::path path = golden_folder() / (name + ".mu");
+  const std::string graph = slurp(path);
+  auto reference = program_reference(graph);
+  EXPECT_TRUE(reference.has_value()) << path;
+  if (!reference) return {};
+  for (const auto& [key, value] : sizes) reference->defines[key] = value;
+  return read(slurp(path.parent_path() / reference->path), graph, reference->defines);
+}
+
+// Kernels and launcher, without what every file has at its top.
+std::string kernels_of(const std::string& cuda) {
+  return cuda.substr(cuda.find("extern \"C\" __global__"));
+}
+
+// --- golden files: SUNDOG_UPDATE_GOLDEN=1 accepts what is emitted now
+
+class GenerateGolden : public testing::TestWithParam<const char*> {};
+
+TEST_P(GenerateGolden, IsAsItWas) {
+  const Result<Generated> generated = emitted(golden_source(GetParam()));
+  ASSERT_TRUE(generated.ok()) << to_string(generated.error());
+  const fs::path path = golden_folder() / (std::string(GetParam()) + ".cu");
+  const std::string text = kernels_of(generated->cuda);
+  if (std::getenv("SUNDOG_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << text;
+  EXPECT_EQ(text, slurp(path)) << "if this is wanted: SUNDOG_UPDATE_GOLDEN=1";
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, GenerateGolden,
+                         testing::Values("rms_norm", "gated_mlp", "lora", "gqa_safe", "softmax",
+                                         "layer_norm", "n_trans"),
+                         [](const auto& test) { return std::string(test.param); });
+
+// The same schedules at sizes that the emulator runs in a moment, some of them odd.
+struct SmallCase {
+  const char* file;
+  std::map<std::string, int64_t> sizes;
+};
+
+class GenerateSmall : public testing::TestWithParam<SmallCase> {};
+
+TEST_P(GenerateSmall, AgreesWithTheProgram) {
+  const Source source = golden_source(GetParam().file, GetParam().sizes);
+  expect_right({GetParam().file, print(source.program), print(source.graph, source.program)});
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Files, GenerateSmall,
+    testing::Values(SmallCase{"rms_norm", {{"n", 16}, {"h", 512}, {"d", 96}}},
+                    SmallCase{"rms_norm", {{"n", 3}, {"h", 127}, {"d", 48}}},
+                    SmallCase{"rms_norm", {{"n", 7}, {"h", 260}, {"d", 255}}},
+                    SmallCase{"gated_mlp", {{"n", 8}, {"h", 384}, {"d", 64}}},
+                    SmallCase{"gated_mlp", {{"n", 1}, {"h", 200}, {"d", 41}}},
+                    SmallCase{"lora", {{"n", 16}, {"h", 256}, {"d", 64}, {"r", 16}}},
+                    SmallCase{"lora", {{"n", 5}, {"h", 72}, {"d", 47}, {"r", 7}}},
+                    SmallCase{"gqa_safe", {{"g", 2}, {"q", 64}, {"k", 4096}, {"e", 64}}},
+                    SmallCase{"gqa_safe", {{"g", 1}, {"q", 70}, {"k", 509}, {"e", 24}}},
+                    SmallCase{"softmax", {{"n", 3}, {"k", 257}}},
+                    SmallCase{"softmax", {{"n", 2}, {"k", 4096}}},
+                    SmallCase{"layer_norm", {{"n", 3}, {"h", 127}}},
+                    SmallCase{"layer_norm", {{"n", 2}, {"h", 4100}}},
+                    SmallCase{"n_trans", {{"n", 3}, {"h", 2560}}},
+                    SmallCase{"n_trans", {{"n", 1}, {"h", 4095}}}),
+    [](const auto& test) {
+      std::string name = test.param.file;
+      for (const auto& [key, value] : test.param.sizes) name += "_" + key + std::to_string(value);
+      return name;
+    });
+
+// --- the rest of the contract
+
+constexpr char kScale[] = R"(program scale(n = 4, h = 40) {
+  input x: f16[n, h]
+  output y: f16[n, h] = 2 * x
+})";
+constexpr char kScaleGraph[] = R"(ugraph scale_rows of scale {
+  kernel k0 grid(n) warps(2) {
+    xs[h] = x : reg f16
+    o[h] = 2 * xs : reg f32
+    store o -> y
+  }
+})";
+
+TEST(Generate, IsDeterministicAndPlansWhatItEmits) {
+  const Source source = read(kScale, kScaleGraph);
+  const auto one = emitted(source), two = emitted(source);
+  ASSERT_TRUE(one.ok());
+  EXPECT_EQ(one->cuda, two->cuda);
+  const LaunchPlan& plan = one->plan;
+  EXPECT_EQ(plan.name, "scale_rows");
+  ASSERT_EQ(plan.kernels.size(), 1u);
+  EXPECT_EQ(plan.kernels[0].name, "scale_rows_k0");
+  EXPECT_EQ(plan.kernels[0].grid[0], 4);
+  EXPECT_EQ(plan.kernels[0].block, 64);
+  ASSERT_EQ(plan.kernels[0].arguments.size(), 2u);
+  EXPECT_EQ(plan.kernels[0].arguments[1].kind, PlanArgument::Kind::kOutput);
+  EXPECT_NE(one->cuda.find("extern \"C\" int scale_rows("), std::string::npos);
+  EXPECT_NE(one->cuda.find("scale_rows_workspace_bytes()"), std::string::npos);
+}
+
+TEST(Generate, CommentsTheHeaderLineByLine) {
+  const Source source = read(kScale, kScaleGraph);
+  GenerateOptions options;
+  options.header_comment = "first\nends in a backslash \\\n\nlast";
+  options.name = "1 odd name";
+  const auto generated = generate(source.graph, source.program, *find_device("a100"), options);
+  ASSERT_TRUE(generated.ok());
+  EXPECT_NE(generated->cuda.find("// first\n// ends in a backslash \\.\n//\n// last\n"),
+            std::string::npos);
+  EXPECT_EQ(generated->plan.name, "x1_odd_name");
+  EXPECT_NE(generated->cuda.find("compute_80,code=sm_80"), std::string::npos);
+}
+
+TEST(Generate, LaunchesNothingForEmptyOutputs) {
+  const auto generated = emitted(read(kScale, kScaleGraph, {{"n", 0}}));
+  ASSERT_TRUE(generated.ok());
+  EXPECT_TRUE(generated->plan.kernels.empty());
+  expect_right({"empty_rows",
+                "program scale(n = 4, h = 0) { input x: f16[n, h] output y: f16[n, h] = 2 * x }",
+                kScaleGraph});
+}
+
+TEST(Generate, SumsOverNothingAreZero) {
+  expect_right({"empty_sum",
+                "program p(n = 3, h = 0) { input x: f16[n, h] input w: f16[n]\n"
+                "output y: f32[n] = sum[h](x) + w }",
+                R"(ugraph u of p { kernel k0 grid() warps(1) {
+                  xs[n, h] = x : shared f16
+                  s[n] = sum[h](xs) : reg f32
+                  o[n] = s + w : reg f32
+                  store o -> y } })"});
+}
+
+TEST(Generate, RefusesWhatDoesNotFitWithTheNumbers) {
+  const Source source =
+      read("program p(n = 512, h = 512) { input x: f16[n, h] output y: f16[n, h] = 2 * x }",
+           R"(ugraph u of p { kernel k0 grid() warps(8) {
+        xs[n, h] = x : shared f16
+        o[n, h] = 2 * xs : shared f16
+        store o -> y } })");
+  const auto generated = emitted(source);
+  ASSERT_FALSE(generated.ok());
+  EXPECT_EQ(generated.error().code, ErrorCode::kUnsupported);
+  EXPECT_NE(generated.error().message.find("1056768 bytes of shared memory"), std::string::npos)
+      << generated.error().message;
+  EXPECT_NE(generated.error().message.find("232448"), std::string::npos);
+}
+
+TEST(Generate, UsesWideOffsetsWhereTensorsNeedThem) {
+  const char* program =
+      "program p(n = 70000, h = 40000) { input x: f16[n, h]\n"
+      "output y: f32[n] = sum[h](x) }";
+  const char* graph = R"(ugraph u of p { kernel k0 grid(n) warps(4) {
+    split h = h.o * h.i(1024)
+    loop h.o { xs[h.i] = x : reg f16
+      s[] = sum[h.o, h.i](xs) : reg f32 }
+    store s -> y } })";
+  const auto wide = emitted(read(program, graph));
+  ASSERT_TRUE(wide.ok());
+  EXPECT_NE(kernels_of(wide->cuda).find("static_cast<int64_t>(n) * 40000"), std::string::npos);
+  const auto narrow = emitted(read(program, graph, {{"n", 70}}));
+  ASSERT_TRUE(narrow.ok());
+  EXPECT_EQ(kernels_of(narrow->cuda).find("int64_t"), std::string::npos);
+}
+
+TEST(Generate, TakesAnyNumberOfBlocksInOneDimension) {
+  const auto generated = emitted(read(kScale, kScaleGraph, {{"n", 65537}}));
+  ASSERT_TRUE(generated.ok());
+  EXPECT_EQ(generated->plan.kernels[0].grid[0], 65537);
+}
+
+// Names of the program that mean something in CUDA C++, or in the text around.
+TEST(Generate, KeepsClearOfReservedNames) {
+  expect_right({"names",
+                "program p(int = 3, lane = 20) { input float: f16[int, lane] input sd: f32[lane]\n"
+                "output v: f16[int, lane] = float * sd }",
+                R"(ugraph tid of p { kernel warp grid(int) warps(1) {
+                  row[lane] = float : shared f16
+                  vec[lane] = row * sd : shared f32
+                  store vec -> v } })"});
+}
+
+}  // namespace
+}  // namespace sundog::codegen

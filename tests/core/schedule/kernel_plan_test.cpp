@@ -1,0 +1,204 @@
+#include "core/schedule/kernel_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "core/schedule/access.h"
+#include "core/schedule/kernel_scan.h"
+#include "core/schedule/memory_plan.h"
+#include "core/text.h"
+
+namespace sundog {
+namespace {
+
+std::string slurp(const std::string& path) {
+  std::ifstream file(std::string(SUNDOG_SOURCE_DIR) + "/" + path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+struct Source {
+  Program program;
+  MuGraph graph;
+};
+
+Source golden(const std::string& name) {
+  const std::string text = slurp("tests/golden/" + name + ".mu");
+  const auto reference = program_reference(text);
+  SUNDOG_CHECK(reference.has_value());
+  auto program = parse_program(slurp("tests/golden/" + reference->path), name, reference->defines);
+  SUNDOG_CHECK(program.ok());
+  auto graph = parse_mugraph(text, name, *program);
+  SUNDOG_CHECK(graph.ok());
+  return {std::move(*program), std::move(*graph)};
+}
+
+uint32_t id_of(const Kernel& kernel, const std::string& name) {
+  for (uint32_t i = 0; i < kernel.computations.size(); ++i) {
+    if (kernel.computations[i].name == name) return i;
+  }
+  SUNDOG_CHECK(false);
+}
+
+KernelPlan planned(const Source& source, size_t kernel = 0) {
+  auto plan = plan_kernel(source.graph, source.graph.kernels[kernel]);
+  SUNDOG_CHECK(plan.ok());
+  return std::move(*plan);
+}
+
+TEST(KernelPlan, RmsNormStreamsAndCombinesOnce) {
+  const Source source = golden("rms_norm");
+  const Kernel& kernel = source.graph.kernels[0];
+  const KernelPlan plan = planned(source);
+  const auto& xs = plan.computations[id_of(kernel, "xs")];
+  EXPECT_EQ(xs.kind, Realisation::kAsyncCopy);
+  EXPECT_EQ(xs.async_bytes, 16);
+  EXPECT_EQ(xs.shared->copies, 4);
+  EXPECT_EQ(xs.shared->swizzle_mask, 7);
+  const auto& acc = plan.computations[id_of(kernel, "acc")];
+  EXPECT_EQ(acc.kind, Realisation::kMma);
+  EXPECT_TRUE(acc.deferred);
+  EXPECT_EQ(acc.combine.parts(), 8);
+  EXPECT_TRUE(acc.combine.redistribute);
+  // The scratch memory takes over what the operands leave.
+  EXPECT_LT(acc.combine.scratch->offset, xs.shared->offset + xs.shared->bytes());
+  EXPECT_EQ(plan.shared_bytes, 81920);
+}
+
+TEST(KernelPlan, AttentionKeepsItsProbabilitiesInRegisters) {
+  const Source source = golden("gqa_safe");
+  const Kernel& kernel = source.graph.kernels[0];
+  const KernelPlan plan = planned(source);
+  const auto& o = plan.computations[id_of(kernel, "o")];
+  EXPECT_TRUE(o.mma->a_in_registers);
+  EXPECT_FALSE(o.mma->b_in_registers);
+  EXPECT_TRUE(o.deferred);
+  const auto& p = plan.computations[id_of(kernel, "p")];
+  EXPECT_FALSE(p.shared.has_value());
+  EXPECT_EQ(vector_mode(p.layout).extent, 2);
+  const auto& m = plan.computations[id_of(kernel, "m")];
+  EXPECT_FALSE(m.deferred);  // read inside its loop
+  EXPECT_EQ(m.combine.lanes, 3u);
+}
+
+TEST(KernelPlan, RowsAreHeldInVectors) {
+  const Source source = golden("softmax");
+  const Kernel& kernel = source.graph.kernels[0];
+  const KernelPlan plan = planned(source);
+  const auto& xs = plan.computations[id_of(kernel, "xs")];
+  EXPECT_EQ(vector_mode(xs.layout).extent, 8);
+  EXPECT_EQ(slots(xs.layout), 16);
+  EXPECT_FALSE(xs.shared.has_value());
+  EXPECT_TRUE(plan.stores[0].from_registers);
+}
+
+// Tiles whose lives overlap share no byte, in any kernel at hand.
+TEST(KernelPlan, LivingTilesDoNotOverlap) {
+  for (const char* name : {"rms_norm", "gated_mlp", "lora", "gqa_safe", "softmax", "layer_norm"}) {
+    const Source source = golden(name);
+    for (size_t k = 0; k < source.graph.kernels.size(); ++k) {
+      const KernelPlan plan = planned(source, k);
+      std::vector<const SharedTile*> tiles;
+      for (const auto& c : plan.computations) {
+        if (c.shared) tiles.push_back(&*c.shared);
+        if (c.combine.scratch) tiles.push_back(&*c.combine.scratch);
+      }
+      for (const SharedTile* a : tiles) {
+        EXPECT_LE(a->offset + a->bytes(), plan.shared_bytes);
+        for (const SharedTile* b : tiles) {
+          if (a == b || a->last < b->first || b->last < a->first) continue;
+          EXPECT_TRUE(a->offset + a->bytes() <= b->offset || b->offset + b->bytes() <= a->offset);
+        }
+      }
+    }
+  }
+}
+
+// Eight rows of 16 bytes below one another lie in different banks, for every row length.
+TEST(KernelPlan, SwizzledRowsLieInDifferentBanks) {
+  for (int width = 8; width <= 272; width += 8) {
+    const auto program = parse_program(
+        "program p(n = 32, k = 64, d = " + std::to_string(width) +
+            ") { input x: f16[n, k] input w: f16[k, d] output y: f16[n, d] = sum[k](x * w) }",
+        "p.sd");
+    ASSERT_TRUE(program.ok());
+    const auto graph = parse_mugraph(R"(ugraph u of p { kernel k0 grid() warps(1) {
+        xs[n, k] = x : shared f16
+        ws[k, d] = w : shared f16
+        o[n, d] = sum[k](xs * ws) : reg f32 mma(m16n8k16)
+        store o -> y } })",
+                                     "u.mu", *program);
+    ASSERT_TRUE(graph.ok()) << to_string(graph.error());
+    const auto plan = plan_kernel(*graph, graph->kernels[0]);
+    ASSERT_TRUE(plan.ok());
+    const SharedTile& tile = *plan->computations[id_of(graph->kernels[0], "ws")].shared;
+    const int64_t words = tile.pitch * 2 / 16;
+    for (int64_t first = 0; first < 64; first += 8) {
+      for (int64_t word = 0; word < width / 8; ++word) {
+        uint32_t banks = 0;
+        for (int64_t r = first; r < first + 8; ++r) {
+          const int64_t at = word ^ (r >> tile.swizzle_shift & tile.swizzle_mask);
+          ASSERT_LT(at, words);
+          banks |= 1u << ((r * words + at) % 8);
+        }
+        ASSERT_EQ(banks, 255u) << width;
+      }
+    }
+  }
+}
+
+TEST(KernelPlan, FitsNamesBothNumbers) {
+  const Source source = golden("gated_mlp");
+  const KernelPlan plan = planned(source);
+  Device small = *find_device("a100");
+  EXPECT_TRUE(fits(source.graph.kernels[0], plan, small).ok());
+  small.shared_per_block = 1000;
+  const Status status = fits(source.graph.kernels[0], plan, small);
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.error().message.find(std::to_string(plan.shared_bytes)), std::string::npos);
+  EXPECT_NE(status.error().message.find("1000"), std::string::npos);
+}
+
+TEST(KernelPlan, ScanFindsReadersAndLives) {
+  const Source source = golden("rms_norm");
+  const Kernel& kernel = source.graph.kernels[0];
+  const KernelScan found = scan(kernel);
+  ASSERT_EQ(found.loops.size(), 1u);
+  const uint32_t xs = id_of(kernel, "xs"), o = id_of(kernel, "o");
+  EXPECT_EQ(found.readers[xs].size(), 2u);
+  EXPECT_GT(found.computations[o].position, found.loops[0].last);
+  // What is defined before a loop and used in it lives to the loop's end.
+  EXPECT_EQ(found.lives_until({0, {}}, found.computations[xs]), found.loops[0].last);
+  EXPECT_EQ(found.lives_until(found.computations[xs], found.computations[id_of(kernel, "ss")]),
+            found.computations[id_of(kernel, "ss")].position);
+}
+
+TEST(KernelPlan, VectorsNeedContiguityAndAlignment) {
+  const auto width_of = [](const std::string& input, const std::string& split) {
+    const auto program = parse_program(
+        "program p(n = 8, h = 64) { input x: f16[n, h]" + input + " output y: f16[n, h] = 2 * x }",
+        "p.sd");
+    SUNDOG_CHECK(program.ok());
+    const auto graph =
+        parse_mugraph("ugraph u of p { kernel k0 grid(n, h.o) warps(1) { split h = h.o * " + split +
+                          " xs[h.i] = x : reg f16 o[h.i] = 2 * xs : reg f32 " + "store o -> y } }",
+                      "u.mu", *program);
+    SUNDOG_CHECK(graph.ok());
+    const Kernel& kernel = graph->kernels[0];
+    const auto& load = std::get<InputTerm>(kernel.terms[kernel.computations[0].value]);
+    const AxisId f = kernel.computations[0].axes[0];
+    return vector_width(*graph, kernel, 0, load.index, {}, f, 8);
+  };
+  EXPECT_EQ(width_of("", "h.i(32)"), 8);
+  EXPECT_EQ(width_of("", "h.i(4)"), 4);
+  EXPECT_EQ(width_of("", "h.i(3)"), 1);
+  EXPECT_EQ(width_of(" align 4", "h.i(32)"), 2);
+  EXPECT_EQ(width_of(" stride(66, 1)", "h.i(32)"), 2);
+  EXPECT_EQ(width_of(" stride(1, 8)", "h.i(32)"), 1);
+}
+
+}  // namespace
+}  // namespace sundog

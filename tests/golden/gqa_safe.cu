@@ -1,0 +1,345 @@
+extern "C" __global__ void __launch_bounds__(128)
+gqa_safe_golden_part(const sd::f16* __restrict__ Q, const sd::f16* __restrict__ K, const sd::f16* __restrict__ V, float* __restrict__ part_m, float* __restrict__ part_l, float* __restrict__ part_o) {
+  const int tid = static_cast<int>(threadIdx.x);
+  [[maybe_unused]] const int lane = tid % 32, warp = tid / 32;
+  const int block = static_cast<int>(blockIdx.x);
+  [[maybe_unused]] const int g = block / 64;
+  [[maybe_unused]] const int q_o = block / 16 % 4;
+  [[maybe_unused]] const int k_s = block % 16;
+  unsigned char* const arena = sd::shared_arena();
+  sd::f16* const qs = reinterpret_cast<sd::f16*>(arena + 65536);  // [q.i(64), e(64)], rows of 64
+  sd::f16* const ks = reinterpret_cast<sd::f16*>(arena + 0);  // [k.i(128), e(64)], rows of 64, 2 of them
+  sd::f16* const vs = reinterpret_cast<sd::f16*>(arena + 32768);  // [k.i(128), f(64)], rows of 64, 2 of them
+
+  // qs[q.i, e] = Q
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const int row = tid / 8 + i * 16, c = tid % 8 * 8;
+    sd::cp_async<16>(qs + row * 64 + (c ^ (row & 7) * 8), Q + g * 16384 + q_o * 4096 + row * 64 + c);
+  }
+  sd::cp_async_commit();
+  float m[2];
+#pragma unroll
+  for (int i = 0; i < 2; ++i) m[i] = sd::bits_float(0xff800000u);
+  float l[2];
+#pragma unroll
+  for (int i = 0; i < 2; ++i) l[i] = 0.0f;
+  float l_last[2];
+#pragma unroll
+  for (int i = 0; i < 2; ++i) l_last[i] = sd::bits_float(0xff800000u);
+  float o[8][4];
+#pragma unroll
+  for (int i = 0; i < 32; ++i) o[i / 4][i % 4] = 0.0f;
+  float o_last[2];
+#pragma unroll
+  for (int i = 0; i < 2; ++i) o_last[i] = sd::bits_float(0xff800000u);
+
+  {
+    const auto load_k_o = [&](int k_o, int k_o_stage) {
+      // ks[k.i, e] = K
+#pragma unroll
+      for (int i = 0; i < 8; ++i) {
+        const int row = tid / 8 + i * 16, c = tid % 8 * 8;
+        sd::cp_async<16>(ks + row * 64 + (c ^ (row & 7) * 8) + k_o_stage * 8192, K + g * 262144 + c + k_s * 16384 + k_o * 8192 + row * 64);
+      }
+      // vs[k.i, f] = V
+#pragma unroll
+      for (int i = 0; i < 8; ++i) {
+        const int row = tid / 8 + i * 16, c = tid % 8 * 8;
+        sd::cp_async<16>(vs + row * 64 + (c ^ (row & 7) * 8) + k_o_stage * 8192, V + g * 262144 + c + k_s * 16384 + k_o * 8192 + row * 64);
+      }
+    };
+#pragma unroll
+    for (int ahead = 0; ahead < 1; ++ahead) {
+      if (ahead < 2) load_k_o(ahead, ahead);
+      sd::cp_async_commit();
+    }
+#pragma unroll 1
+    for (int k_o = 0; k_o < 2; ++k_o) {
+      sd::cp_async_wait<0>();
+      sd::sync_threads();
+      if (k_o + 1 < 2) load_k_o(k_o + 1, (k_o + 1) % 2);
+      sd::cp_async_commit();
+      const int k_o_stage = k_o % 2;
+
+      // s[q.i, k.i] = sum[e](qs * ks)
+      float s[16][4];
+      {
+#pragma unroll
+        for (int i = 0; i < 64; ++i) s[i / 4][i % 4] = 0.0f;
+        const int q_i_0 = warp * 16;
+        const int qs_row_1 = q_i_0 + lane % 16, qs_k_2 = lane / 16 * 8;
+        const int ks_row_3 = lane % 8 + lane / 16 * 8, ks_k_4 = lane / 8 % 2 * 8;
+#pragma unroll
+        for (int step = 0; step < 4; ++step) {
+          uint32_t a[4];
+          sd::ldmatrix_x4(a, qs + qs_row_1 * 64 + ((qs_k_2 + step * 16) ^ (qs_row_1 & 7) * 8));
+#pragma unroll
+          for (int j = 0; j < 16; j += 2) {
+            uint32_t b[4];
+            sd::ldmatrix_x4(b, ks + ks_row_3 * 64 + j * 512 + ((ks_k_4 + step * 16) ^ (ks_row_3 & 7) * 8) + k_o_stage * 8192);
+            sd::mma_m16n8k16<sd::f16>(s[j], a, b[0], b[1]);
+            sd::mma_m16n8k16<sd::f16>(s[j + 1], a, b[2], b[3]);
+          }
+        }
+      }
+
+      // m[q.i] = max[k.o, k.i](s * rsqrt(size(e)))
+      {
+        float m_part[2];
+#pragma unroll
+        for (int i = 0; i < 2; ++i) m_part[i] = sd::bits_float(0xff800000u);
+#pragma unroll
+        for (int r7 = 0; r7 < 16; ++r7) {
+#pragma unroll
+          for (int r8 = 0; r8 < 2; ++r8) {
+#pragma unroll
+            for (int v = 0; v < 2; ++v) {
+              m_part[r8] = sd::max(m_part[r8], s[r7][v + r8 * 2] * 0.125f);
+            }
+          }
+        }
+#pragma unroll
+        for (int i = 0; i < 2; ++i) m_part[i] = sd::lane_max<3>(m_part[i]);
+        {
+#pragma unroll
+          for (int r10 = 0; r10 < 2; ++r10) {
+            m[r10] = sd::max(m[r10], m_part[r10]);
+          }
+        }
+      }
+
+      // p[q.i, k.i] = exp(s * rsqrt(size(e)) - m)
+      sd::Vec<sd::f16, 2> p_[32];
+      {
+#pragma unroll
+        for (int r13 = 0; r13 < 16; ++r13) {
+#pragma unroll
+          for (int r14 = 0; r14 < 2; ++r14) {
+            float pair[2];
+#pragma unroll
+            for (int v = 0; v < 2; ++v) {
+              pair[v] = sd::exp_fast(s[r13][v + r14 * 2] * 0.125f - m[r14]);
+            }
+            p_[r14 + r13 * 2] = sd::pack_vec<sd::f16>(pair[0], pair[1]);
+          }
+        }
+      }
+
+      // l[q.i] = sum[k.o, k.i](p)
+      {
+        {
+#pragma unroll
+          for (int r16 = 0; r16 < 2; ++r16) {
+            const float now = m[r16];
+            const float scale = l_last[r16] == sd::bits_float(0xff800000u) ? 0.0f : sd::exp_fast(l_last[r16] - now);
+            l_last[r16] = now;
+            l[r16] *= scale;
+          }
+        }
+#pragma unroll
+        for (int r19 = 0; r19 < 16; ++r19) {
+#pragma unroll
+          for (int r20 = 0; r20 < 2; ++r20) {
+#pragma unroll
+            for (int v = 0; v < 2; ++v) {
+              l[r20] += sd::to_float(p_[r20 + r19 * 2][v]);
+            }
+          }
+        }
+      }
+
+      // o[q.i, f] = sum[k.o, k.i](p * vs)
+      {
+        {
+#pragma unroll
+          for (int r22 = 0; r22 < 2; ++r22) {
+            const float now = m[r22];
+            const float scale = o_last[r22] == sd::bits_float(0xff800000u) ? 0.0f : sd::exp_fast(o_last[r22] - now);
+            o_last[r22] = now;
+#pragma unroll
+            for (int r23 = 0; r23 < 2; ++r23) {
+#pragma unroll
+              for (int r24 = 0; r24 < 8; ++r24) {
+                o[r24][r23 + r22 * 2] *= scale;
+              }
+            }
+          }
+        }
+        const int vs_row_26 = lane / 16 * 8, vs_k_27 = lane % 16;
+#pragma unroll
+        for (int step = 0; step < 8; ++step) {
+          uint32_t a[4];
+          a[0] = sd::word(p_[step * 4]);
+          a[1] = sd::word(p_[step * 4 + 1]);
+          a[2] = sd::word(p_[step * 4 + 2]);
+          a[3] = sd::word(p_[step * 4 + 3]);
+#pragma unroll
+          for (int j = 0; j < 8; j += 2) {
+            uint32_t b[4];
+            sd::ldmatrix_x4_trans(b, vs + vs_k_27 * 64 + step * 1024 + ((vs_row_26 + j * 8) ^ (vs_k_27 & 7) * 8) + k_o_stage * 8192);
+            sd::mma_m16n8k16<sd::f16>(o[j], a, b[0], b[1]);
+            sd::mma_m16n8k16<sd::f16>(o[j + 1], a, b[2], b[3]);
+          }
+        }
+      }
+    }
+  }
+
+  // store m -> part_m
+  {
+    const int q_i_28 = lane / 4 + warp * 16;
+    if (lane % 4 == 0) {
+#pragma unroll
+      for (int r29 = 0; r29 < 2; ++r29) {
+        *(part_m + g * 256 + q_o * 64 + q_i_28 + r29 * 8 + k_s * 512) = m[r29];
+      }
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < 2; ++i) l[i] = sd::lane_sum<3>(l[i]);
+
+  // store l -> part_l
+  {
+    const int q_i_30 = lane / 4 + warp * 16;
+    if (lane % 4 == 0) {
+#pragma unroll
+      for (int r31 = 0; r31 < 2; ++r31) {
+        *(part_l + g * 256 + q_o * 64 + q_i_30 + r31 * 8 + k_s * 512) = l[r31];
+      }
+    }
+  }
+
+  // store o -> part_o
+  {
+    const int q_i_32 = lane / 4 + warp * 16;
+    const int f_33 = lane % 4 * 2;
+#pragma unroll
+    for (int r34 = 0; r34 < 8; ++r34) {
+#pragma unroll
+      for (int r35 = 0; r35 < 2; ++r35) {
+        sd::Vec<float, 2> vec[1];
+#pragma unroll
+        for (int v = 0; v < 2; ++v) {
+          vec[0][v] = o[r34][v + r35 * 2];
+        }
+        sd::store_global(part_o + g * 16384 + q_o * 4096 + q_i_32 * 64 + r35 * 512 + f_33 + r34 * 8 + k_s * 32768, vec[0]);
+      }
+    }
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(32)
+gqa_safe_golden_join(sd::f16* __restrict__ O, const float* __restrict__ part_m, const float* __restrict__ part_l, const float* __restrict__ part_o) {
+  const int tid = static_cast<int>(threadIdx.x);
+  [[maybe_unused]] const int lane = tid % 32, warp = tid / 32;
+  const int block = static_cast<int>(blockIdx.x);
+  [[maybe_unused]] const int g = block / 256;
+  [[maybe_unused]] const int q = block % 256;
+  unsigned char* const arena = sd::shared_arena();
+  float* const w_shared = reinterpret_cast<float*>(arena + 0);  // [k.s(16)]
+
+  // ms[k.s] = part_m
+  float ms;
+  {
+    const int k_s_0 = lane % 16;
+    ms = sd::to_float(*(part_m + g * 256 + q + k_s_0 * 512));
+  }
+
+  // top[] = max[k.s](ms)
+  float top;
+  {
+    top = sd::bits_float(0xff800000u);
+    top = sd::max(top, ms);
+    top = sd::lane_max<15>(top);
+  }
+
+  // w[k.s] = exp(ms - top)
+  float w;
+  {
+    w = sd::exp_fast(ms - top);
+  }
+  {
+    const int k_s_3 = lane % 16;
+    if (lane < 16) {
+      w_shared[k_s_3] = w;
+    }
+  }
+
+  // total[] = sum[k.s](w * part_l)
+  sd::sync_threads();
+  float total;
+  {
+    total = 0.0f;
+    const int k_s_4 = lane % 16;
+    total += w * sd::to_float(*(part_l + g * 256 + q + k_s_4 * 512));
+    total = sd::lane_sum<15>(total);
+  }
+
+  // sum_o[f] = sum[k.s](w * part_o)
+  float sum_o[4];
+  {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) sum_o[i] = 0.0f;
+    const int f_5 = lane % 16 * 4;
+    const int k_s_6 = lane / 16;
+#pragma unroll 4
+    for (int r7 = 0; r7 < 8; ++r7) {
+      sd::Vec<float, 4> in_8[1];
+      sd::load_global(in_8[0], part_o + g * 16384 + q * 64 + f_5 + k_s_6 * 32768 + r7 * 65536);
+#pragma unroll
+      for (int v = 0; v < 4; ++v) {
+        sum_o[v] += sd::to_float(w_shared[k_s_6 + r7 * 2]) * sd::to_float(in_8[0][v]);
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) sum_o[i] = sd::lane_sum<16>(sum_o[i]);
+  }
+
+  // out[f] = sum_o / total
+  float out[4];
+  {
+#pragma unroll
+    for (int v = 0; v < 4; ++v) {
+      out[v] = sum_o[v] * sd::reciprocal_fast(total);
+    }
+  }
+
+  // store out -> O
+  {
+    const int f_10 = lane % 16 * 4;
+    if (lane < 16) {
+      sd::Vec<sd::f16, 4> vec[1];
+#pragma unroll
+      for (int v = 0; v < 4; ++v) {
+        vec[0][v] = sd::from_float<sd::f16>(out[v]);
+      }
+      sd::store_global(O + g * 16384 + q * 64 + f_10, vec[0]);
+    }
+  }
+}
+
+#if !defined(__CUDACC_RTC__) && !defined(SUNDOG_EMULATOR)
+#include <stddef.h>
+
+// Pointers in the order of the program's inputs and outputs; returns a cudaError_t.
+extern "C" size_t gqa_safe_golden_workspace_bytes() { return 2162688; }
+
+extern "C" int gqa_safe_golden([[maybe_unused]] void* const* inputs, [[maybe_unused]] void* const* outputs,
+    [[maybe_unused]] void* workspace, [[maybe_unused]] cudaStream_t stream) {
+  static bool ready[64] = {};  // by device: the limits of shared memory are raised
+  int device = 0;
+  if (cudaError_t error = cudaGetDevice(&device)) return error;
+  if (device >= 64 || !ready[device]) {
+    if (cudaError_t error = cudaFuncSetAttribute(gqa_safe_golden_part, cudaFuncAttributeMaxDynamicSharedMemorySize, 73728)) {
+      return error;
+    }
+    if (device < 64) ready[device] = true;
+  }
+  gqa_safe_golden_part<<<128, 128, 73728, stream>>>(static_cast<const sd::f16*>(inputs[0]), static_cast<const sd::f16*>(inputs[1]), static_cast<const sd::f16*>(inputs[2]), reinterpret_cast<float*>(static_cast<char*>(workspace) + 0), reinterpret_cast<float*>(static_cast<char*>(workspace) + 32768), reinterpret_cast<float*>(static_cast<char*>(workspace) + 65536));
+  if (cudaError_t error = cudaGetLastError()) return error;
+  gqa_safe_golden_join<<<512, 32, 64, stream>>>(static_cast<sd::f16*>(outputs[0]), reinterpret_cast<float*>(static_cast<char*>(workspace) + 0), reinterpret_cast<float*>(static_cast<char*>(workspace) + 32768), reinterpret_cast<float*>(static_cast<char*>(workspace) + 65536));
+  if (cudaError_t error = cudaGetLastError()) return error;
+  return cudaSuccess;
+}
+#endif

@@ -1,0 +1,141 @@
+extern "C" __global__ void __launch_bounds__(256)
+layer_norm_golden_k0(const sd::f16* __restrict__ X, const sd::f16* __restrict__ w, const sd::f16* __restrict__ b_, sd::f16* __restrict__ O) {
+  const int tid = static_cast<int>(threadIdx.x);
+  [[maybe_unused]] const int lane = tid % 32, warp = tid / 32;
+  const int block = static_cast<int>(blockIdx.x);
+  [[maybe_unused]] const int n = block;
+  unsigned char* const arena = sd::shared_arena();
+  float* const s_scratch = reinterpret_cast<float*>(arena + 0);  // [], 8 of them
+  float* const v__scratch = reinterpret_cast<float*>(arena + 128);  // [], 8 of them
+
+  // xs[h] = X
+  sd::Vec<sd::f16, 8> xs[2];
+  {
+    const int h_0 = lane * 8 + warp * 256;
+#pragma unroll
+    for (int r1 = 0; r1 < 2; ++r1) {
+      sd::Vec<sd::f16, 8> in_2[1];
+      sd::load_global(in_2[0], X + n * 4096 + h_0 + r1 * 2048);
+#pragma unroll
+      for (int v = 0; v < 8; ++v) {
+        xs[r1][v] = in_2[0][v];
+      }
+    }
+  }
+
+  // s[] = sum[h](xs)
+  float s;
+  {
+    s = 0.0f;
+#pragma unroll
+    for (int r4 = 0; r4 < 2; ++r4) {
+#pragma unroll
+      for (int v = 0; v < 8; ++v) {
+        s += sd::to_float(xs[r4][v]);
+      }
+    }
+    s = sd::lane_sum<31>(s);
+    {
+      if (lane < 1) {
+        s_scratch[warp] = s;
+      }
+    }
+    sd::sync_threads();
+    {
+      float t5 = 0.0f;
+#pragma unroll
+      for (int i = 0; i < 8; ++i) {
+        t5 += s_scratch[i * 1];
+      }
+      s = t5;
+    }
+  }
+
+  // c[h] = xs - s / size(h)
+  float c_[16];
+  {
+#pragma unroll
+    for (int r7 = 0; r7 < 2; ++r7) {
+#pragma unroll
+      for (int v = 0; v < 8; ++v) {
+        c_[v + r7 * 8] = sd::to_float(xs[r7][v]) - s * 0.00024414062f;
+      }
+    }
+  }
+
+  // v[] = sum[h](c * c)
+  float v_;
+  {
+    v_ = 0.0f;
+#pragma unroll
+    for (int r9 = 0; r9 < 2; ++r9) {
+#pragma unroll
+      for (int v = 0; v < 8; ++v) {
+        const float t10 = c_[v + r9 * 8];
+        const float t11 = c_[v + r9 * 8];
+        v_ += t10 * t11;
+      }
+    }
+    v_ = sd::lane_sum<31>(v_);
+    {
+      if (lane < 1) {
+        v__scratch[warp] = v_;
+      }
+    }
+    sd::sync_threads();
+    {
+      float t12 = 0.0f;
+#pragma unroll
+      for (int i = 0; i < 8; ++i) {
+        t12 += v__scratch[i * 1];
+      }
+      v_ = t12;
+    }
+  }
+
+  // o[h] = c * rsqrt(v / size(h) + 1e-5) * w + b
+  float o[16];
+  {
+    const int h_13 = lane * 8 + warp * 256;
+#pragma unroll
+    for (int r14 = 0; r14 < 2; ++r14) {
+      sd::Vec<sd::f16, 8> in_15[1];
+      sd::load_global(in_15[0], b_ + h_13 + r14 * 2048);
+      sd::Vec<sd::f16, 8> in_16[1];
+      sd::load_global(in_16[0], w + h_13 + r14 * 2048);
+#pragma unroll
+      for (int v = 0; v < 8; ++v) {
+        const float t17 = c_[v + r14 * 8] * sd::rsqrt(v_ * 0.00024414062f + 1e-05f) * sd::to_float(in_16[0][v]);
+        o[v + r14 * 8] = t17 + sd::to_float(in_15[0][v]);
+      }
+    }
+  }
+
+  // store o -> O
+  {
+    const int h_18 = lane * 8 + warp * 256;
+#pragma unroll
+    for (int r19 = 0; r19 < 2; ++r19) {
+      sd::Vec<sd::f16, 8> vec[1];
+#pragma unroll
+      for (int v = 0; v < 8; ++v) {
+        vec[0][v] = sd::from_float<sd::f16>(o[v + r19 * 8]);
+      }
+      sd::store_global(O + n * 4096 + h_18 + r19 * 2048, vec[0]);
+    }
+  }
+}
+
+#if !defined(__CUDACC_RTC__) && !defined(SUNDOG_EMULATOR)
+#include <stddef.h>
+
+// Pointers in the order of the program's inputs and outputs; returns a cudaError_t.
+extern "C" size_t layer_norm_golden_workspace_bytes() { return 0; }
+
+extern "C" int layer_norm_golden([[maybe_unused]] void* const* inputs, [[maybe_unused]] void* const* outputs,
+    [[maybe_unused]] void* workspace, [[maybe_unused]] cudaStream_t stream) {
+  layer_norm_golden_k0<<<4096, 256, 160, stream>>>(static_cast<const sd::f16*>(inputs[0]), static_cast<const sd::f16*>(inputs[1]), static_cast<const sd::f16*>(inputs[2]), static_cast<sd::f16*>(outputs[0]));
+  if (cudaError_t error = cudaGetLastError()) return error;
+  return cudaSuccess;
+}
+#endif
