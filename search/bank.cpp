@@ -125,6 +125,7 @@ ClassId Bank::file(View view, AxisSet axes, RangeClass extra) {
 void Bank::inherit(ClassId id, const View& view) {
   classes_[id].nonnegative = classes_[id].nonnegative || is_nonnegative(view);
   classes_[id].inline_only = classes_[id].inline_only || is_inline_only(view);
+  classes_[id].reaches_minus_infinity |= reaches_minus_infinity(view);
   if (is_inline_only(view) && !view.reduced.empty()) {
     fail("a reduction reads what only a condition around it keeps in range");
   }
@@ -136,6 +137,27 @@ bool Bank::is_inline_only(const View& view) const {
   }
   return std::any_of(view.factors.begin(), view.factors.end(),
                      [&](ClassId f) { return classes_[f].inline_only; });
+}
+
+bool Bank::reaches_minus_infinity(const View& view) const {
+  const auto does = [&](ClassId f) { return classes_[f].reaches_minus_infinity; };
+  switch (view.kind) {
+    case ViewKind::kProduct:
+      return view.reduced.empty() && !view.coefficient.is_negative() && view.factors.size() == 1 &&
+             does(view.factors[0]);
+    case ViewKind::kLinear:
+      for (size_t i = 0; i < view.factors.size(); ++i) {
+        if (!view.coefficients[i].is_negative() && does(view.factors[i])) return true;
+      }
+      return false;
+    case ViewKind::kMax:
+    case ViewKind::kOpaque:
+      return std::any_of(view.factors.begin(), view.factors.end(), does);
+    case ViewKind::kExp:
+    case ViewKind::kReciprocal:
+      return false;
+  }
+  return false;
 }
 
 bool Bank::is_nonnegative(const View& view) const {
@@ -384,6 +406,9 @@ ClassId Bank::leaf(TermId term) {
   TermClass& c = classes_[id];
   if (c.leaf != LeafKind::kNone) return id;
   c.term = term;
+  if (const auto* constant = std::get_if<ConstantTerm>(&t)) {
+    c.reaches_minus_infinity = constant->value.is_infinite() && constant->value.is_negative();
+  }
   c.leaf = std::holds_alternative<InputTerm>(t)      ? LeafKind::kInput
            : std::holds_alternative<ConstantTerm>(t) ? LeafKind::kConstant
                                                      : LeafKind::kIndex;

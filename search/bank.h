@@ -87,6 +87,7 @@ struct TermClass {
   bool inline_only = false;               // reads that only the select around them makes valid
   bool nonnegative = false;
   bool is_zero = false;
+  bool reaches_minus_infinity = false;    // by a mask that writes it
   std::string name;                       // from the program's definitions
   std::vector<View> views;
   std::vector<Node> nodes;
@@ -156,6 +157,7 @@ class Bank {
   RangeClass range_of(const View& view) const;
   bool is_nonnegative(const View& view) const;
   bool is_inline_only(const View& view) const;
+  bool reaches_minus_infinity(const View& view) const;
   bool is_bounded_exponent(ClassId x) const;
   void take_out_scales(std::optional<Coefficient>& c, std::vector<ClassId>& factors) const;
   std::pair<Coefficient, ClassId> without_scale(ClassId id) const;

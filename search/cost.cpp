@@ -16,16 +16,21 @@
 namespace sundog::search {
 namespace {
 
-constexpr double kInFlightWanted = 60e3;  // bytes an SM: more stages gain nothing, and cost their fill
+constexpr double kInFlightWanted = 48e3;  // bytes an SM: more stages gain nothing, and cost their fill
+constexpr double kStageInUse = 1.0;       // stages that are read or being handed over, not in flight
+constexpr double kLeastInFlight = 0.25;   // of a stage, where there is but one
 constexpr int kMostStages = 8;
-constexpr double kOverlapLoss = 0.12;     // share of the other resources' time that does not overlap
+constexpr double kOverlapLoss = 0.08;     // share of the other resources' time that does not overlap
 constexpr double kStepUs = 0.09;          // one dependent step of an iteration, latency bound
 constexpr double kJoinUs = 0.3;           // adding the parts of warps that share a reduced axis
 constexpr double kReduceUs = 0.2;         // a reduction over the threads of a block, outside loops
+constexpr double kSingleShotShare = 0.85; // of the peak rate, where each block loads all at once
 constexpr double kMostShareOfSm = 3;      // of an SM's even share of the memory rate, that it can draw
 constexpr double kReservedShared = 1024;  // bytes a block that the runtime keeps
 constexpr double kRegistersKept = 48;     // a thread: addresses, indices, temporaries
 constexpr double kMostRegisters = 255;
+constexpr double kMostRegistersScalar = 112;  // without tensor cores more data a thread gains nothing
+constexpr double kWarpsToOverlap = 32;    // on an SM, for its units to work side by side
 constexpr double kWarpsToFill = 8;        // on an SM, for full instruction rate
 constexpr double kShortestRun = 64;       // bytes in a row that memory gives at its full rate
 constexpr double kIdleShare = 0.4;        // of the memory rate that is left however few SMs ask for it
@@ -122,7 +127,7 @@ class Pricer {
   Pricer(const KernelProfile& profile, const Kernel& kernel, const std::vector<int64_t>& extents,
          const Machine& machine)
       : p_(profile), extents_(extents), m_(machine) {
-    level_ = choose_thread_level(kernel, profile.roles, extents);
+    level_ = choose_thread_level(kernel, profile.roles, extents, machine.sms);
     blocks_ = count(profile.grid);
   }
 
@@ -167,8 +172,9 @@ class Pricer {
       } else if (level_.storage[i] == Storage::kShared) {
         fixed += size;
         if (role.is_load) prologue_bytes_ += size;
-      } else {
-        // Temporaries of an iteration die with it.
+      } else if (role.loop >= 0 || role.is_load || role.is_reduction || !role.users.empty()) {
+        // Temporaries of an iteration die with it; a result that is only stored takes no registers of
+        // its own.
         if (count(role.loops) > 1 && role.accumulated.empty()) {
           fleeting[static_cast<size_t>(role.loop) % fleeting.size()] += size;
         } else {
@@ -181,7 +187,7 @@ class Pricer {
     const double budget = m_.shared_per_block - fixed;
     if (budget < stage_bytes_) return false;
     if (stage_bytes_ > 0) {
-      const double wanted = std::ceil(kInFlightWanted / stage_bytes_);
+      const double wanted = std::ceil(kInFlightWanted / stage_bytes_ + kStageInUse);
       const double most = std::min({budget / stage_bytes_, count(p_.loops), double{kMostStages}});
       out_.stages = static_cast<int>(std::clamp(wanted, std::min(2.0, most), most));
     }
@@ -189,12 +195,17 @@ class Pricer {
     const double threads = 32.0 * level_.warps;
     const double most = *std::max_element(fleeting.begin(), fleeting.end());
     const double registers = (held + most) / 4 / threads + kRegistersKept;
-    if (registers > kMostRegisters || registers * threads > m_.registers_per_sm) return false;
+    if (registers > (uses_mma() ? kMostRegisters : kMostRegistersScalar)) return false;
+    if (registers * threads > m_.registers_per_sm) return false;
     out_.resident = static_cast<int>(std::max(
         1.0, std::floor(std::min({m_.shared_per_sm / (out_.shared_bytes + kReservedShared),
                                   m_.registers_per_sm / (registers * threads),
                                   m_.threads_per_sm / threads, m_.blocks_per_sm}))));
     return true;
+  }
+
+  bool uses_mma() const {
+    return std::any_of(level_.mma.begin(), level_.mma.end(), [](const MmaChoice& m) { return m.use; });
   }
 
   bool splits_reduced(uint32_t i) const {
@@ -249,13 +260,15 @@ class Pricer {
     const double busy = std::min(blocks_, m_.sms * out_.resident);
     const double per_sm = std::ceil(blocks_ / m_.sms);
     const double waves = std::max(1.0, std::ceil(blocks_ / (m_.sms * out_.resident)));
+    const double staged_ahead =
+        stage_bytes_ * std::max(out_.stages - kStageInUse, out_.stages > 1 ? 0.8 : kLeastInFlight);
     const double in_flight =
-        std::max({stage_bytes_ * out_.stages, register_stage_, prologue_bytes_, 512.0}) * busy / m_.sms;
+        std::max({staged_ahead, register_stage_, prologue_bytes_, 512.0}) * busy / m_.sms;
     const double used = std::min(1.0, blocks_ / m_.sms);
     // What is loaded at once by blocks that all run at once waits for memory once, which is the fill.
     const bool streams = waves > 1 || stage_bytes_ + register_stage_ > 0;
     const double rate = streams ? hbm_rate(m_, in_flight) * (kIdleShare + (1 - kIdleShare) * used)
-                                : hbm_peak(m_) * std::min(1.0, kMostShareOfSm * used);
+                                : hbm_peak(m_) * kSingleShotShare * std::min(1.0, kMostShareOfSm * used);
     const double ragged = waves / std::max(blocks_ / (m_.sms * out_.resident), 1e-9);
     // Writes need no bytes in flight to be waited for, but they share the wires.
     const double moved = std::max(read_ / rate, (read_ + written_) / hbm_peak(m_));
@@ -264,13 +277,20 @@ class Pricer {
     const double load = per_sm * m_.sms / std::max(blocks_, 1.0);
     const double warps = level_.warps * std::min<double>(out_.resident, per_sm);
     const double slow = load * std::max(1.0, kWarpsToFill / warps);
-    std::array<double, 7> t = {hbm,
-                               l2_ / m_.l2_rate,
-                               shared_ / m_.shared_rate * load,
-                               tensor_ / m_.tensor_rate * slow,
-                               alu_ / m_.alu_rate * slow,
-                               sfu_ / m_.sfu_rate * slow,
-                               steps_ * kStepUs * waves};
+    // Warps of a block go through products, exponentials and sums one after the other: with few of
+    // them on an SM its units take turns.
+    const std::array<double, 4> units = {shared_ / m_.shared_rate * load, tensor_ / m_.tensor_rate * slow,
+                                         alu_ / m_.alu_rate * slow, sfu_ / m_.sfu_rate * slow};
+    double all = 0, longest = 0;
+    for (double x : units) all += x, longest = std::max(longest, x);
+    const double apart = 1 - std::min(0.9, warps / kWarpsToOverlap);
+    double computing = longest + apart * (all - longest), loading = hbm;
+    if (!streams && stage_bytes_ == 0 && prologue_bytes_ > 0) {
+      // All is loaded before anything is computed.
+      loading += computing;
+      computing = 0;
+    }
+    const std::array<double, 4> t = {loading, l2_ / m_.l2_rate, computing, steps_ * kStepUs * waves};
     double sum = 0, most = 0;
     for (double x : t) sum += x, most = std::max(most, x);
     const double pipeline_fill = stage_bytes_ * busy / rate;

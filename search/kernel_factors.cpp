@@ -32,6 +32,12 @@ void KernelLowerer::add_split_of(AxisId base) {
     used |= (term(item.term).axes - whole(item.term)) & b.all;
   }
   if (used.empty()) return;
+  AxisSet whole_here;
+  for (AxisSet w : shape_.whole_parts) whole_here |= w;
+  if (b.part != kNoAxis && used == AxisSet::of(b.part) && !whole_here.has(b.part)) {
+    add_split_of_part(b.part);
+    return;
+  }
   Split s;
   s.axis = base;
   s.extent = graph.axes[base].extent;
@@ -70,6 +76,14 @@ void KernelLowerer::add_split_of(AxisId base) {
   }
 }
 
+// A kernel that works on partial results alone: their axis is a parallel one like any other.
+void KernelLowerer::add_split_of_part(AxisId part) {
+  const int index = part_index(part);
+  const AxisId axis = parent_.plan_.parts[static_cast<size_t>(index)].mu_axis;
+  part_split_[part] = plan_.splits.size();
+  add_split(plan_, parent_.plan_.graph, axis, false).whole_part = index;
+}
+
 void KernelLowerer::add_splits() {
   for (AxisId base = 0; base < bank_.base_count(); ++base) add_split_of(base);
   AxisSet whole_parts;
@@ -93,6 +107,11 @@ AxisSet KernelLowerer::factors_of_axes(AxisSet axes, AxisSet whole_parts) const 
     const BankAxis& axis = bank_.axes()[a];
     if (axis.level == Level::kPart && whole_parts.has(a)) {
       out.insert(plan_.splits[whole_split_.at(a)].inner);
+      continue;
+    }
+    if (const auto part = part_split_.find(a); part != part_split_.end()) {
+      out.insert(plan_.splits[part->second].outer);
+      out.insert(plan_.splits[part->second].inner);
       continue;
     }
     const auto it = split_of_.find(axis.base);
@@ -129,6 +148,9 @@ std::vector<IndexExpr> KernelLowerer::program_index() const {
 
 IndexExpr KernelLowerer::part_position(AxisId part, bool is_whole) const {
   if (is_whole) return IndexExpr::of(plan_.splits[whole_split_.at(part)].inner);
+  if (const auto own = part_split_.find(part); own != part_split_.end()) {
+    return axis_index(plan_.kernel, plan_.splits[own->second].axis);
+  }
   const Split& s = plan_.splits[split_of_.at(bank_.axes()[part].base)];
   SUNDOG_CHECK(s.part != kNoFactor);
   return IndexExpr::of(s.part);

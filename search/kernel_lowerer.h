@@ -29,6 +29,7 @@ class KernelLowerer {
   // kernel_factors.cpp: axes.
   void add_splits();
   void add_split_of(AxisId base);
+  void add_split_of_part(AxisId part);
   int part_index(AxisId part);
   AxisSet factors_of_axes(AxisSet axes, AxisSet whole) const;  // kernel factors of bank axes
   std::vector<IndexExpr> program_index() const;
@@ -61,6 +62,8 @@ class KernelLowerer {
   TermId build(int rank, int at);           // its node over the values of its operands
   TermId build_linear(const RankedNode& n, int at);
   TermId build_product(const RankedNode& n, int at);
+  TermId build_exp(const RankedNode& n, int at);
+  bool may_be_all_masked(int maximum) const;
   TermId load(int rank);
   TermId reduction(int rank, int at);
   TermId reduce_chain(int rank, int at, AxisSet& axes);
@@ -90,6 +93,7 @@ class KernelLowerer {
   std::map<int, uint32_t> maxima_;             // running maximum of a partial one
   std::map<Slot, std::vector<Statement>> slots_;
   std::map<AxisId, size_t> split_of_;          // program axis -> split
+  std::map<AxisId, size_t> part_split_;        // part factor that is all there is of its axis -> split
   std::map<AxisId, size_t> whole_split_;       // part factor read as a whole -> split
   std::set<std::string> names_;
   AxisSet reader_whole_;                       // parts that the term being built reads as a whole

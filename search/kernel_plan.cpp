@@ -44,9 +44,15 @@ Split& add_split(KernelPlan& plan, const MuGraph& graph, AxisId axis, bool loope
   return plan.splits.back();
 }
 
+int64_t part_extent(int64_t extent, int64_t count) {
+  constexpr int64_t kStep = 16;
+  if (count <= 1) return extent;
+  return ceil_div(ceil_div(extent, count), kStep) * kStep;
+}
+
 void set_tile(KernelPlan& plan, const Split& split, int64_t tile, int64_t count) {
   auto& factors = plan.kernel.factors;
-  const int64_t per_part = ceil_div(split.extent, std::max<int64_t>(count, 1));
+  const int64_t per_part = part_extent(split.extent, count);
   int64_t steps = 1;
   if (split.extent == 0) {
     tile = 0;

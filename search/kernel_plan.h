@@ -58,6 +58,10 @@ GraphPlan empty_plan(const Program& program);
 // Adds a factor pair (grid or loop, tile) for `axis`; the extents follow by set_tile.
 Split& add_split(KernelPlan& plan, const MuGraph& graph, AxisId axis, bool looped);
 
+// Index values of one of `count` parts of an axis: a whole number of tensor-core steps, so that rows of
+// tiles start at aligned addresses.  All of them where there is one part.
+int64_t part_extent(int64_t extent, int64_t count);
+
 // Fills in the extents of a split: `tile` elements a step, `count` parts (1 where it has none).
 void set_tile(KernelPlan& plan, const Split& split, int64_t tile, int64_t count);
 

@@ -44,7 +44,7 @@ uint32_t Lowerer::intermediate(int rank) {
     if (t.axes.has(base.reduced ? base.tile : base.whole)) axes.push_back(b);
   }
   std::string name =
-      (bank_[t.id].name.empty() ? "t" + std::to_string(rank) : bank_[t.id].name) + "_part";
+      "p_" + (bank_[t.id].name.empty() ? "t" + std::to_string(rank) : bank_[t.id].name);
   const auto taken = [&](const DeviceTensor& d) { return d.decl.name == name; };
   while (std::any_of(plan_.graph.tensors.begin(), plan_.graph.tensors.end(), taken)) name += "_";
   return tensors_[rank] = add_intermediate(plan_.graph, name, axes);
@@ -180,7 +180,7 @@ TermId KernelLowerer::build(int rank, int at) {
       return scale(n.node.ca, x, g);
     }
     case NodeKind::kExp:
-      return g.apply(op::Exp{}, {value(n.operands[0], at)});
+      return build_exp(n, at);
     case NodeKind::kReciprocal: {
       const TermId x = value(n.operands[0], at);
       return g.apply(op::Div{}, {g.constant(Number(1)), x});
@@ -211,6 +211,36 @@ TermId KernelLowerer::build(int rank, int at) {
   SUNDOG_CHECK(false);
 }
 
+// A partial maximum over elements that a mask may have set to -inf, all of them.
+bool KernelLowerer::may_be_all_masked(int rank) const {
+  if (!term_class(rank).reaches_minus_infinity) return false;
+  const TermClass& c = term_class(rank);
+  const bool is_maximum = std::any_of(c.views.begin(), c.views.end(),
+                                      [](const View& v) { return v.kind == ViewKind::kMax; });
+  bool is_partial = false;
+  for (AxisId a : c.axes) {
+    is_partial |= bank_.axes()[a].level == Level::kStep || bank_.axes()[a].level == Level::kPart;
+  }
+  return is_maximum && is_partial;
+}
+
+// exp(s - m) is 0 where the partial maximum m is -inf: then s is too, and their difference is nothing.
+TermId KernelLowerer::build_exp(const RankedNode& n, int at) {
+  TermGraph& g = plan_.kernel.terms;
+  const TermId plain = g.apply(op::Exp{}, {value(n.operands[0], at)});
+  if (!has_kind(n.operands[0], NodeKind::kLinear)) return plain;
+  const RankedNode& difference = *node(n.operands[0]);
+  for (size_t i = 0; i < 2; ++i) {
+    const Coefficient& c = i == 0 ? difference.node.ca : difference.node.cb;
+    const int m = difference.operands[i];
+    if (!c.negated().is_one() || !may_be_all_masked(m)) continue;
+    const TermId maximum = value(m, at), none = g.constant(Number::infinity(true));
+    const TermId zero = g.constant(Number(0));
+    return g.push(CompareTerm{Relation::kEqual, maximum, none, zero, plain});
+  }
+  return plain;
+}
+
 // x * (1 / y) is a quotient where nothing else needs the reciprocal.
 TermId KernelLowerer::build_product(const RankedNode& n, int at) {
   TermGraph& g = plan_.kernel.terms;
@@ -220,7 +250,10 @@ TermId KernelLowerer::build_product(const RankedNode& n, int at) {
     const TermId x = value(other, at);
     return g.apply(op::Div{}, {x, value(node(r)->operands[0], at)});
   }
-  const TermId a = value(n.operands[0], at), b = value(n.operands[1], at);
+  // A computed operand first, so that products of one chain agree on their rows.
+  int first = n.operands[0], second = n.operands[1];
+  if (node(first) == nullptr && node(second) != nullptr) std::swap(first, second);
+  const TermId a = value(first, at), b = value(second, at);
   return g.apply(op::Mul{}, {a, b});
 }
 
@@ -308,7 +341,11 @@ TermId KernelLowerer::online_sum(int rank, int) {
                          uses_[static_cast<size_t>(t)] == 1;
     operand = chained ? reduce_chain(t, inside, axes) : summand(t, inside);
   } else {
-    const TermId factor = g.apply(op::Exp{}, {g.apply(op::Sub{}, {value(m, inside), read(maximum)})});
+    TermId factor = g.apply(op::Exp{}, {g.apply(op::Sub{}, {value(m, inside), read(maximum)})});
+    if (term_class(m).reaches_minus_infinity) {
+      const TermId none = g.constant(Number::infinity(true)), zero = g.constant(Number(0));
+      factor = g.push(CompareTerm{Relation::kEqual, read(maximum), none, zero, factor});
+    }
     operand = g.apply(op::Mul{}, {value(t, inside), factor});
   }
   const TermId sum = g.reduce(ReduceKind::kSum, factors_of_axes(axes, {}), operand);

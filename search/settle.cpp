@@ -78,7 +78,7 @@ class Settler {
     for (size_t d = 0; d < from.size(); ++d) {
       AxisId axis = 0, part = 0;
       if (graph_.tensors[tensor].decl.dims[d].is_axis(&axis) && axis >= program_axes_ &&
-          from[d].is_axis(&part)) {
+          from[d].is_axis(&part) && from_.factors[part].axis < program_axes_) {
         out.push_back(kept_[part] ? IndexExpr::of(new_id_[part]) : IndexExpr::of_constant(0));
       } else {
         out.push_back(copier.copy(from[d]));

@@ -67,9 +67,7 @@ std::vector<int64_t> part_candidates(int64_t extent, const Machine& machine) {
   }
   std::vector<int64_t> list;
   for (int64_t n : out) {
-    // The last part must not be empty.
-    const int64_t per_part = ceil_div(ceil_div(extent, n), kAtom) * kAtom;
-    if (ceil_div(extent, per_part) == n) list.push_back(n);
+    if (ceil_div(extent, part_extent(extent, n)) == n) list.push_back(n);  // none is empty
   }
   return list;
 }
@@ -83,7 +81,7 @@ class Descent {
       : plan_(plan), profile_(profile), parts_(parts), machine_(machine) {
     for (Split& s : plan.splits) {
       if (s.whole_part >= 0) s.extent = parts[static_cast<size_t>(s.whole_part)];
-      const int64_t extent = ceil_div(s.extent, count(s));
+      const int64_t extent = part_extent(s.extent, count(s));
       candidates_.push_back(s.outer == kNoFactor ? std::vector<int64_t>{extent}
                                                  : tile_candidates(extent, s.looped));
     }
@@ -224,7 +222,7 @@ Kernel finish_kernel(const MuGraph& graph, const KernelPlan& plan, const Machine
   merge_repeats(kernel);
   const KernelProfile p = profile(graph, kernel);
   const std::vector<int64_t> extents = factor_extents(kernel);
-  const ThreadLevel level = choose_thread_level(kernel, p.roles, extents);
+  const ThreadLevel level = choose_thread_level(kernel, p.roles, extents, machine.sms);
   apply(level, kernel);
   for (size_t i = 0; i < kernel.computations.size(); ++i) {
     kernel.computations[i].warps = level.splits[i];

@@ -21,7 +21,8 @@ namespace {
 constexpr double kAtomM = 16, kAtomN = 8, kAtomK = 16;
 constexpr double kMostPadding = 16;    // how much faster a tensor core is than the FMA units
 constexpr int kMostWarps = 16;
-constexpr double kElementsPerThread = 8;
+constexpr double kElementsPerThread = 16;      // where blocks queue: less overhead an element
+constexpr double kElementsPerThreadAlone = 8;  // where they do not: the shortest time of one
 
 double round_up(double x, double to) { return std::ceil(x / to) * to; }
 
@@ -55,8 +56,9 @@ namespace {
 
 class Chooser {
  public:
-  Chooser(const Kernel& kernel, const std::vector<Role>& roles, const std::vector<int64_t>& extents)
-      : kernel_(kernel), roles_(roles), extents_(extents) {
+  Chooser(const Kernel& kernel, const std::vector<Role>& roles, const std::vector<int64_t>& extents,
+          double sms)
+      : kernel_(kernel), roles_(roles), extents_(extents), sms_(sms) {
     const size_t n = roles.size();
     level_.mma.resize(n);
     level_.storage.assign(n, Storage::kReg);
@@ -89,23 +91,36 @@ class Chooser {
     });
   }
 
-  // A computed left operand whose rows are those of the product that it is computed from, both
-  // unswapped and with enough rows for four warps.
+  AxisSet rows_of(uint32_t i) const {
+    return level_.mma[i].swap ? roles_[i].contraction->n : roles_[i].contraction->m;
+  }
+
+  // A computed operand on the M side whose rows are those of the product that it is computed from, with
+  // enough rows for four warps.
   bool stays_in_registers(uint32_t i) const {
     if (roles_[i].is_load || roles_[i].is_reduction) return false;
     AxisSet rows;
     for (uint32_t u : roles_[i].users) {
       const auto& c = roles_[u].contraction;
       if (!c) continue;
-      if (c->left != i || !level_.mma[u].use || level_.mma[u].swap) return false;
-      rows |= c->m;
+      if (!level_.mma[u].use || (level_.mma[u].swap ? c->right : c->left) != i) return false;
+      rows |= rows_of(u);
     }
     if (count(rows) < 4 * kAtomM) return false;
     for (uint32_t s = 0; s < roles_.size(); ++s) {
-      const auto& c = roles_[s].contraction;
-      if (!c || !level_.mma[s].use || level_.mma[s].swap || !(c->m == rows)) continue;
-      if (std::find(roles_[s].users.begin(), roles_[s].users.end(), i) != roles_[s].users.end()) {
-        return true;
+      if (!roles_[s].contraction || !level_.mma[s].use || !(rows_of(s) == rows)) continue;
+      if (feeds_elementwise(s, i)) return true;
+    }
+    return false;
+  }
+
+  // Whether computation `to` is made of `from` element by element.
+  bool feeds_elementwise(uint32_t from, uint32_t to) const {
+    std::vector<uint32_t> reached = {from};
+    for (size_t i = 0; i < reached.size(); ++i) {
+      for (uint32_t u : roles_[reached[i]].users) {
+        if (u == to) return true;
+        if (!roles_[u].is_reduction && roles_[u].tile == roles_[from].tile) reached.push_back(u);
       }
     }
     return false;
@@ -140,7 +155,10 @@ class Chooser {
       }
     }
     if (!any) {
-      const double threads = std::ceil(largest / kElementsPerThread);
+      double blocks = 1;
+      for (AxisId f : kernel_.grid) blocks *= static_cast<double>(extents_[f]);
+      const double elements = blocks > sms_ ? kElementsPerThread : kElementsPerThreadAlone;
+      const double threads = std::ceil(largest / elements);
       level_.warps = floor_power(std::clamp<double>(std::ceil(threads / 32), 1, kMostWarps));
       return;
     }
@@ -207,14 +225,15 @@ class Chooser {
   const Kernel& kernel_;
   const std::vector<Role>& roles_;
   const std::vector<int64_t>& extents_;
+  double sms_;
   ThreadLevel level_;
 };
 
 }  // namespace
 
 ThreadLevel choose_thread_level(const Kernel& kernel, const std::vector<Role>& roles,
-                                const std::vector<int64_t>& extents) {
-  return Chooser(kernel, roles, extents).run();
+                                const std::vector<int64_t>& extents, double sms) {
+  return Chooser(kernel, roles, extents, sms).run();
 }
 
 void apply(const ThreadLevel& level, Kernel& kernel) {

@@ -30,7 +30,7 @@ struct ThreadLevel {
   std::vector<std::vector<WarpSplit>> splits;
 };
 ThreadLevel choose_thread_level(const Kernel& kernel, const std::vector<Role>& roles,
-                                const std::vector<int64_t>& extents);
+                                const std::vector<int64_t>& extents, double sms);
 
 // Writes the choice into the computations, without the warp splits (factors are still to be dropped).
 void apply(const ThreadLevel& level, Kernel& kernel);
