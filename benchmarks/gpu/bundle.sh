@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
-# Packs what a bare GPU machine needs into build/bundle: the tool with its libraries (found through $ORIGIN,
+# Packs what a bare GPU machine needs into build/bundle (or DIR): the tool with its libraries (found through $ORIGIN,
 # so that no variable must be set there), the scripts of this folder, and a result for each line of
 # programs.txt, so that nothing is searched where GPU time is short.
 #
-#   benchmarks/gpu/bundle.sh [--budget TIME] [--only PATTERN] [--no-results]
+#   benchmarks/gpu/bundle.sh [--out DIR] [--budget TIME] [--only PATTERN] [--no-results]
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.."
 
-budget=20s only=. results=1
+budget=20s only=. results=1 bundle=build/bundle
 while (($#)); do
   case "$1" in
     --budget) budget=$2; shift 2 ;;
+    --out) bundle=$2; shift 2 ;;
     --only) only=$2; shift 2 ;;
     --no-results) results=0; shift ;;
     *) sed -n '2,7s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
@@ -18,9 +19,8 @@ while (($#)); do
 done
 
 build=build/bundle-release
-bundle=build/bundle
 cmake --preset release -B "$build" -DSUNDOG_TESTS=OFF -DSUNDOG_BENCHMARKS=OFF \
-  -DCMAKE_BUILD_RPATH='$ORIGIN' -DCMAKE_EXE_LINKER_FLAGS=-Wl,--disable-new-dtags >/dev/null
+  -DCMAKE_BUILD_RPATH='$ORIGIN' -DCMAKE_EXE_LINKER_FLAGS=-Wl,--disable-new-dtags,--as-needed >/dev/null
 cmake --build "$build" --target sundog -j "${SUNDOG_JOBS:-$(nproc)}" >&2
 
 mkdir -p "$bundle/results"
