@@ -218,6 +218,59 @@ TEST(Generate, TakesAnyNumberOfBlocksInOneDimension) {
   EXPECT_EQ(generated->plan.kernels[0].grid[0], 65537);
 }
 
+// A loop over column tiles around a pipelined loop over k; the outer one loads ahead as well.
+TEST(Generate, NestsPipelinedLoops) {
+  expect_right({"nested",
+                "program p(n = 20, d = 40, k = 70) { input x: f16[n, k] input w: f16[k, d]\n"
+                "input c: f16[d] output y: f16[n, d] = sum[k](x * w) + c }",
+                R"(ugraph u of p { kernel k0 grid(n.o) warps(2) {
+                  split n = n.o * n.i(16)  split d = d.o * d.i(16)  split k = k.o * k.i(16)
+                  loop d.o stages(2) {
+                    cs[d.i] = c : shared f16
+                    loop k.o stages(3) {
+                      xs[n.i, k.i] = x : shared f16
+                      ws[k.i, d.i] = w : shared f16
+                      acc[n.i, d.i] = sum[k.o, k.i](xs * ws) : reg f32 mma(m16n8k16)
+                    }
+                    o[n.i, d.i] = acc + cs : reg f32
+                    store o -> y
+                  } } })"});
+}
+
+// One accumulator over two loops, another over the inner one only, read by the first's loop.
+TEST(Generate, AccumulatesOverTwoLoops) {
+  expect_right({"two_loops",
+                "program p(n = 9, a = 6, k = 33) { input x: f32[n, a, k] input w: f32[a]\n"
+                "output y: f32[n] = sum[a](w * sum[k](x)) + max[a, k](x) }",
+                R"(ugraph u of p { kernel k0 grid() warps(2) {
+                  split k = k.o * k.i(8)
+                  loop a stages(2) {
+                    loop k.o stages(2) {
+                      xs[n, k.i] = x : shared f32
+                      part[n] = sum[k.o, k.i](xs) : reg f32
+                      top[n] = max[a, k.o, k.i](xs) : reg f32
+                    }
+                    total[n] = sum[a](part * w) : reg f32
+                  }
+                  o[n] = total + top : reg f32
+                  store o -> y } })"});
+}
+
+TEST(Generate, TrimsLoopsByAnyCondition) {
+  const char* conditions[] = {"k.o <= 2 * n.o", "3 - k.o > n.o", "k.o == n.o",
+                              "k.o != n.o",     "2 * k.o < 3",   "3 * k.o >= 4 * n.o - 1"};
+  for (const std::string condition : conditions) {
+    expect_right(
+        {condition,
+         "program p(n.o = 4, n.i = 3, k.o = 5, k.i = 8) { input x: f16[n.o, n.i, k.o, k.i]\n"
+         "output y: f32[n.o, n.i] = sum[k.o, k.i](select(" +
+             condition + ", x, 0)) }",
+         "ugraph u of p { kernel k0 grid(n.o) warps(1) { loop k.o stages(3) trim(" + condition +
+             ") { xs[n.i, k.i] = x : shared f16\n s[n.i] = sum[k.o, k.i](xs) : reg f32 }\n"
+             "store s -> y } }"});
+  }
+}
+
 // Names of the program that mean something in CUDA C++, or in the text around.
 TEST(Generate, KeepsClearOfReservedNames) {
   expect_right({"names",
