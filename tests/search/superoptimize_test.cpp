@@ -113,7 +113,9 @@ TEST(SuperoptimizeTest, FusesEachProgramAtEveryBatch) {
   for (const char* name : {"rms_norm", "gated_mlp", "lora", "n_trans", "add_rms_norm"}) {
     for (int64_t b : {1, 8, 16}) {
       const Program program = load(name, {{"b", b}});
-      const auto report = superoptimize(program, h200(), {}, limited(100000));
+      SearchOptions options = limited(100000);
+      options.top_k = 100;  // near-ties at several sizes come first
+      const auto report = superoptimize(program, h200(), {}, options);
       ASSERT_TRUE(report.ok()) << to_string(report.error());
       EXPECT_LE(report->candidates.front().predicted_us, report->unfused.predicted_us) << name;
       const bool one_kernel =

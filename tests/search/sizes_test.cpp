@@ -1,0 +1,103 @@
+#include "search/sizes.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/text.h"
+#include "search/cost.h"
+#include "search/kernel_plan.h"
+#include "search/machine.h"
+#include "search/roles.h"
+#include "search/thread_level.h"
+#include "search/unfused.h"
+
+namespace sundog::search {
+namespace {
+
+Program matmul(int64_t n, int64_t h, int64_t d) {
+  Result<Program> program = parse_program(R"(program matmul(n = 8, h = 64, d = 64) {
+  input x: f16[n, h]
+  input w: f16[h, d]
+  y[n, d] = sum[h](x * w)
+  output y: f16[n, d]
+})",
+                                          "test.sd", {{"n", n}, {"h", h}, {"d", d}});
+  EXPECT_TRUE(program.ok());
+  return std::move(*program);
+}
+
+Machine h200() { return machine_of(*find_device("h200")); }
+
+TEST(SizesTest, TileCandidatesLieWithinTheAxis) {
+  for (int64_t extent : {1, 2, 3, 7, 48, 127, 257, 2560, 4095, 4096, 65537}) {
+    for (const bool looped : {false, true}) {
+      const std::vector<int64_t> tiles = tile_candidates(extent, looped);
+      ASSERT_FALSE(tiles.empty());
+      EXPECT_EQ(std::set<int64_t>(tiles.begin(), tiles.end()).size(), tiles.size());
+      EXPECT_GE(*std::min_element(tiles.begin(), tiles.end()), 1);
+      EXPECT_LE(*std::max_element(tiles.begin(), tiles.end()), extent);
+    }
+  }
+}
+
+TEST(SizesTest, FinishedKernelsCoverTheirAxes) {
+  for (const auto& [n, h, d] : {std::tuple{8, 64, 64}, {3, 257, 4095}, {1, 127, 48}}) {
+    const Program program = matmul(n, h, d);
+    const Machine machine = h200();
+    GraphPlan plan = unfused_plan(program);
+    std::vector<std::vector<int64_t>> tiles;
+    for (KernelPlan& k : plan.kernels) {
+      const auto sized = size_kernel(k, profile(plan.graph, k.kernel), {}, machine);
+      ASSERT_TRUE(sized.has_value());
+      EXPECT_GT(sized->us, 0);
+      tiles.push_back(sized->tiles);
+    }
+    const MuGraph graph = finish(plan, tiles, {}, machine);
+    const Status status = check(graph, program);
+    EXPECT_TRUE(status.ok()) << to_string(status.error());
+    EXPECT_GT(predict(graph, machine), 0);
+  }
+}
+
+TEST(CostTest, MoreWorkNeverCostsLess) {
+  double last = 0;
+  for (int64_t h : {256, 1024, 4096, 16384, 65536}) {
+    const Program program = matmul(16, h, 4096);
+    GraphPlan plan = unfused_plan(program);
+    double us = 0;
+    for (KernelPlan& k : plan.kernels) {
+      const auto sized = size_kernel(k, profile(plan.graph, k.kernel), {}, h200());
+      ASSERT_TRUE(sized.has_value());
+      us += sized->us;
+    }
+    EXPECT_GE(us, last);
+    last = us;
+  }
+}
+
+TEST(ThreadLevelTest, TheLongSideOfASkinnyProductIsTheMSide) {
+  EXPECT_TRUE(choose_mma(2, 64, 128).swap);
+  EXPECT_FALSE(choose_mma(64, 8, 128).swap);
+  EXPECT_TRUE(choose_mma(64, 64, 64).use);
+  EXPECT_EQ(choose_mma(64, 64, 64).padded, 64.0 * 64 * 64);
+  EXPECT_FALSE(choose_mma(1, 1, 1).use);
+}
+
+TEST(RolesTest, AProductThatIsSummedIsAContraction) {
+  const Program program = matmul(8, 64, 64);
+  const GraphPlan plan = unfused_plan(program);
+  int contractions = 0;
+  for (const KernelPlan& k : plan.kernels) {
+    for (const Role& role : roles_of(plan.graph, k.kernel))
+      contractions += role.contraction ? 1 : 0;
+  }
+  EXPECT_EQ(contractions, 1);
+}
+
+}  // namespace
+}  // namespace sundog::search
