@@ -1,7 +1,7 @@
 """What the documents tell a reader to type exists.
 
 In every Markdown file: relative links lead somewhere.  In its code blocks and `code spans`: sub-commands
-of ./dev and of sundog, presets, and files of the folders of the tree.
+of ./dev and of sundog, options of sundog, presets, and files of the folders of the tree.
 """
 
 import json
@@ -21,8 +21,18 @@ REPOSITORY_FILE = re.compile(
 
 
 def tool_commands(root):
-    """Sub-commands of sundog: one file of cli each."""
-    return {path.stem for path in (root / "cli").glob("*.cpp")} | {"help"}
+    """Sub-commands of sundog, as cli/commands.h declares them."""
+    commands = root / "cli" / "commands.h"
+    if not commands.is_file():
+        return set()
+    return set(re.findall(r"^int (\w+)\(const Invocation&", tree.read(commands), re.MULTILINE))
+
+
+def tool_options(root):
+    """Long options of sundog: the rows of the table in cli/options.cpp."""
+    options = root / "cli" / "options.cpp"
+    rows = re.findall(r'^\s*\{"([\w-]+)",', tree.read(options), re.MULTILINE) if options.is_file() else []
+    return {*rows, "help", "version"}
 
 
 def dev_commands(root):
@@ -47,6 +57,11 @@ def complaints_about(root, code):
     for command in re.findall(r"(?:^|[\s/])sundog ([a-z]\w*)(?= |$|\n)", code):
         if command not in tool:
             yield f"sundog has no command {command}"
+    for line in re.sub(r"\\\n", " ", code).splitlines():
+        call = re.search(r"(?:^|[\s/])sundog [a-z]\w* (.*)", line)
+        for option in re.findall(r"(?<!\S)\[?--([a-z][\w-]*)", call.group(1) if call else ""):
+            if option not in tool_options(root):
+                yield f"sundog has no option --{option}"
     for preset in re.findall(r"--preset[ =](\w+)", code) + re.findall(r"\bbuild/(\w+)/sundog\b", code):
         if preset not in known:
             yield f"there is no preset {preset}"
@@ -78,17 +93,22 @@ def check(root):
 
 GOOD = {
     "dev": "run_test() { :; }\n",
-    "cli/optimize.cpp": "",
+    "cli/commands.h": "int optimize(const Invocation& invocation);\n",
+    "cli/options.cpp": '    {"budget", 0, 1},\n',
     "core/op.h": "",
     "CMakePresets.json": '{"configurePresets": [{"name": "release"}]}',
     "README.md": "Read [it](core/op.h#top) and [more](https://x.org/gone).\n```\n./dev test\n"
-    "build/release/sundog optimize FILE\ncmake --preset release\n```\nSee `core/op.h`, `a[i](b)`, not `core/*.cpp`.\n",
+    "build/release/sundog optimize FILE --budget 3s\ncmake --preset release\n```\nSee `core/op.h`, `a[i](b)`, not `core/*.cpp`.\n",
 }
 BAD = {
     "link": ({"docs/a.md": "[x](gone.md)\n"}, "docs/a.md:1: the link to gone.md"),
     "dev command": ({"docs/a.md": "a\n`./dev fly`\n"}, "docs/a.md:2: ./dev has no command fly"),
     "indented": ({"docs/a.md": "a:\n\n    ./dev test\n\n    ./dev fly [x](y)\n"}, "no command fly"),
     "tool command": ({"docs/a.md": "```sh\nbuild/release/sundog fly FILE\n```\n"}, "sundog has no command fly"),
+    "tool option": (
+        {"docs/a.md": "```\nsundog optimize F \\\n  --budget 1s --fast\n```\n"},
+        "sundog has no option --fast",
+    ),
     "preset": ({"docs/a.md": "`cmake --preset fast`\n"}, "no preset fast"),
     "file": ({"docs/a.md": "`search/gone.cpp`\n"}, "there is no search/gone.cpp"),
     "one of two": ({"docs/a.md": "```\n./dev test\n./dev rest\n```\n"}, "no command rest"),
