@@ -67,6 +67,14 @@ class Cases {
     return c;
   }
 
+  // A test with step 1 along `axis` and any along the others.
+  Bound bound_along(AxisId axis) {
+    Bound b{{pick({0, 0, -8, 4, 1}), Values(5)}, pick({8, 16, 24, 20, 9}), true, below(2) == 0};
+    for (int64_t& c : b.value.coefficients) c = pick({0, 0, 8, 16, -8, 4, 1});
+    b.value.coefficients[axis] = 1;
+    return b;
+  }
+
  private:
   std::mt19937_64 random_;
 };
@@ -236,10 +244,12 @@ TEST(Access, VectorsDoNotStraddleABound) {
   int bounded = 0, narrowed = 0;
   for (int round = 0; round < 1500; ++round) {
     const Case c = cases.next();
-    auto bounds = tensor_bounds(c.graph, c.kernel, 0, c.index);
+    auto fixed = tensor_bounds(c.graph, c.kernel, 0, c.index);
     const auto presence = presence_bounds(c.graph, c.kernel, AxisSet(3), AxisSet(31));
-    bounds.insert(bounds.end(), presence.begin(), presence.end());
+    fixed.insert(fixed.end(), presence.begin(), presence.end());
     for (AxisId axis = 0; axis < 5; ++axis) {
+      auto bounds = fixed;
+      if (cases.below(2) == 0) bounds = {cases.bound_along(axis)};
       const int width = vector_width(c.graph, c.kernel, 0, c.index, bounds, axis, 8);
       const int unbound = vector_width(c.graph, c.kernel, 0, c.index, {}, axis, 8);
       ASSERT_LE(width, unbound);

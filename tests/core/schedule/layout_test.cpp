@@ -337,5 +337,41 @@ TEST(Layout, AgreementMeansTheSameElementsInEachThread) {
   EXPECT_GT(different, 50);
 }
 
+// Some digits of one axis, not all, each with any holder and with units in any order.
+Layout scattered(std::mt19937& random) {
+  std::vector<Mode> modes;
+  for (int64_t stride = 1; stride <= 8; stride *= 2) {
+    if (random() % 4 != 0) {
+      modes.push_back({kN, 2, stride, static_cast<Holder>(random() % 3), 1});
+    }
+  }
+  std::shuffle(modes.begin(), modes.end(), random);
+  std::map<Holder, int64_t> next;
+  for (Mode& m : modes) {
+    int64_t& unit = next.try_emplace(m.holder, 1).first->second;
+    m.unit = unit;
+    unit *= 2;
+  }
+  return {modes};
+}
+
+TEST(Layout, AgreementOfScatteredDigits) {
+  std::mt19937 random(12);
+  int same = 0, different = 0;
+  for (int round = 0; round < 60000; ++round) {
+    const Layout a = scattered(random), b = scattered(random);
+    bool equal = true;
+    for (int lane = 0; lane < 16 && equal; ++lane) {
+      for (int warp = 0; warp < 16 && equal; ++warp) {
+        equal = held_by(a, {kN}, lane, warp) == held_by(b, {kN}, lane, warp);
+      }
+    }
+    ASSERT_EQ(agrees(a, b, AxisSet::of(kN)), equal) << round;
+    ++(equal ? same : different);
+  }
+  EXPECT_GT(same, 50);
+  EXPECT_GT(different, 50);
+}
+
 }  // namespace
 }  // namespace sundog
