@@ -506,7 +506,8 @@ struct alignas(sizeof(T) * kCount) Vec {
   SD_INLINE const T& operator[](int i) const { return at[i]; }
 };
 
-// Two values rounded to T side by side, and the word that two values of 16 bits make: operands of mma.
+// Two values rounded to T side by side, and the word that two values of 16 bits make: operands of
+// mma.
 template <class T>
 SD_INLINE Vec<T, 2> pack_vec(float low, float high) {
   const uint32_t packed = pack<T>(low, high);

@@ -26,10 +26,10 @@ namespace sundog {
 
 // A scalar function that no axiom mentions.
 struct Fn {
-  std::string_view name;      // in program text
-  std::string_view cuda;      // function of one float in CUDA C++ (codegen/primitives.cuh)
-  double (*eval)(double);     // its value
-  double flops;               // instruction slots of the special function unit that it costs
+  std::string_view name;   // in program text
+  std::string_view cuda;   // function of one float in CUDA C++ (codegen/primitives.cuh)
+  double (*eval)(double);  // its value
+  double flops;            // instruction slots of the special function unit that it costs
 };
 
 template <class A>

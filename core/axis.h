@@ -62,9 +62,9 @@ struct Axis {
   bool operator==(const Axis&) const = default;
 };
 
-// constant + sum of coefficient * axis + sum of coefficient * size(axis).  Sizes are kept apart from
-// the constant so that `size(n) - 1 - i` survives a change of extents; a bare constant does not, and
-// pins the axis (core/resize.h).
+// constant + sum of coefficient * axis + sum of coefficient * size(axis).  Sizes are kept apart
+// from the constant so that `size(n) - 1 - i` survives a change of extents; a bare constant does
+// not, and pins the axis (core/resize.h).
 struct IndexExpr {
   struct Item {
     AxisId axis;

@@ -15,7 +15,7 @@ namespace sundog {
 
 }  // namespace sundog
 
-#define SUNDOG_CHECK(condition)                                          \
-  do {                                                                   \
+#define SUNDOG_CHECK(condition)                                               \
+  do {                                                                        \
     if (!(condition)) ::sundog::check_failed(__FILE__, __LINE__, #condition); \
   } while (false)

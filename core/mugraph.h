@@ -9,17 +9,19 @@
 // product of the extents may exceed the axis (a ragged split): indices beyond it are absent.  Each
 // factor has one place: the grid (blockIdx), a loop, or the tile (all other factors).
 //
-// Meaning (core/interpret.h runs exactly this).  Kernels run in order; the blocks of a kernel in any
-// order.  A block runs its statements in order; a computation is evaluated for every value of its
-// tile axes at the current grid and loop indices.
+// Meaning (core/interpret.h runs exactly this).  Kernels run in order; the blocks of a kernel in
+// any order.  A block runs its statements in order; a computation is evaluated for every value of
+// its tile axes at the current grid and loop indices.
 //  - Absent elements are never computed, never stored, and skipped by every reduction.
-//  - A reduction may run over tile factors of its operand and over factors of enclosing loops.  With
+//  - A reduction may run over tile factors of its operand and over factors of enclosing loops. With
 //    a loop factor it is an *accumulator*: it starts at the unit (0 for sum, -inf for max) when the
-//    outermost of those loops is entered, and each iteration adds its part.  Readers inside the loop
-//    see the running value, readers after the loop the total.  The loops it runs over must be the
-//    innermost ones around it.
-//  - A grid factor that a value depends on but that is reduced nowhere in the kernel stays visible as
-//    an axis of what is stored (split-K): the µGraph has an axis for it, which later kernels reduce.
+//    outermost of those loops is entered, and each iteration adds its part.  Readers inside the
+//    loop see the running value, readers after the loop the total.  The loops it runs over must be
+//    the innermost ones around it.
+//  - A grid factor that a value depends on but that is reduced nowhere in the kernel stays visible
+//  as
+//    an axis of what is stored (split-K): the µGraph has an axis for it, which later kernels
+//    reduce.
 //  - `rescale` names a running maximum m of the same loop: whenever m moves from m' to m, the
 //    accumulator is first multiplied by exp(m' - m) (by 0 while m' is -inf).  It denotes
 //    sum[o](exp(m.o - M) * t.o) with M the final maximum.
@@ -56,10 +58,10 @@ struct MuAxis {
 // A factor of a µGraph axis, local to its kernel.  AxisIds in the kernel's terms are positions in
 // Kernel::factors.  An axis that is not split is one factor with stride 1 and the axis's extent.
 struct Factor {
-  std::string name;     // "k.o"; the name of the axis where it is not split
-  AxisId axis = 0;      // in MuGraph::axes
-  int64_t extent = 0;   // number of values, at least 1 (0 for an empty axis)
-  int64_t stride = 1;   // index of the axis that one step of this factor moves by
+  std::string name;    // "k.o"; the name of the axis where it is not split
+  AxisId axis = 0;     // in MuGraph::axes
+  int64_t extent = 0;  // number of values, at least 1 (0 for an empty axis)
+  int64_t stride = 1;  // index of the axis that one step of this factor moves by
   bool operator==(const Factor&) const = default;
 };
 
@@ -81,12 +83,12 @@ struct Computation {
   std::vector<AxisId> axes;  // tile factors of the result
   TermId value = kNoTerm;
   Storage storage = Storage::kReg;
-  DType dtype = DType::kF32;           // of the storage; accumulators are f32
-  uint32_t rescale = kNone;            // computation: the running maximum
-  uint32_t accumulate_into = kNone;    // computation: an earlier accumulator
-  MmaAtom mma = MmaAtom::kNoAtom;        // for sums of products
-  bool mma_swap = false;               // true: the second factor of the product is the M side
-  std::vector<WarpSplit> warps;        // who holds it; empty: derived (core/schedule/layout.h)
+  DType dtype = DType::kF32;         // of the storage; accumulators are f32
+  uint32_t rescale = kNone;          // computation: the running maximum
+  uint32_t accumulate_into = kNone;  // computation: an earlier accumulator
+  MmaAtom mma = MmaAtom::kNoAtom;    // for sums of products
+  bool mma_swap = false;             // true: the second factor of the product is the M side
+  std::vector<WarpSplit> warps;      // who holds it; empty: derived (core/schedule/layout.h)
   bool operator==(const Computation&) const = default;
 };
 
@@ -107,8 +109,8 @@ struct Store {
 
 struct Loop {
   AxisId factor = 0;
-  int stages = 1;                     // loads in flight: 1 is none ahead
-  std::vector<IndexCondition> trim;   // run only the iterations where all hold; over grid and loops
+  int stages = 1;                    // loads in flight: 1 is none ahead
+  std::vector<IndexCondition> trim;  // run only the iterations where all hold; over grid and loops
   std::vector<Statement> body;
   bool operator==(const Loop&) const;
 };
@@ -140,7 +142,7 @@ struct DeviceTensor {
 
 struct MuGraph {
   std::string name;
-  std::string program;                // name of the program that it computes
+  std::string program;  // name of the program that it computes
   std::vector<MuAxis> axes;
   std::vector<DeviceTensor> tensors;  // the program's inputs, its outputs, then intermediates
   std::vector<Kernel> kernels;        // in launch order
@@ -169,8 +171,9 @@ std::vector<std::vector<AxisId>> enclosing_loops(const Kernel& kernel);
 // accumulator.
 AxisSet accumulated_loops(const Kernel& kernel, uint32_t computation);
 
-// The specification of a well-formed µGraph for `program`: every rule of the comment at the top that
-// does not need running it.  The message names kernel and computation.  Run at each stage boundary.
+// The specification of a well-formed µGraph for `program`: every rule of the comment at the top
+// that does not need running it.  The message names kernel and computation.  Run at each stage
+// boundary.
 Status check(const MuGraph& graph, const Program& program);
 
 // The specification of a well-formed program.

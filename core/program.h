@@ -1,7 +1,8 @@
 // A tensor program: inputs, outputs, and the terms that define the outputs.
 //
 // The axes of a program are those of its text; where the text splits an axis (`split q = q.o *
-// q.i(4)`) the factors stand in its place and a tensor dimension is the index expression 4 q.o + q.i.
+// q.i(4)`) the factors stand in its place and a tensor dimension is the index expression 4 q.o +
+// q.i.
 #pragma once
 
 #include <cstdint>

@@ -24,12 +24,12 @@ struct Position {
 };
 
 enum class ErrorCode {
-  kBadInput,      // the user's program, µGraph, flag or file is wrong (exit code 2)
-  kUnsupported,   // understood, but outside what Sundog does (exit code 2)
-  kIo,            // a file or device could not be read, written or reached (exit code 2)
-  kLimit,         // a time, memory or size limit was hit (exit code 3)
-  kToolMissing,   // a compiler, NVRTC or driver was not found (exit code 2)
-  kFailed,        // a compiler, kernel or child process failed (exit code 1)
+  kBadInput,     // the user's program, µGraph, flag or file is wrong (exit code 2)
+  kUnsupported,  // understood, but outside what Sundog does (exit code 2)
+  kIo,           // a file or device could not be read, written or reached (exit code 2)
+  kLimit,        // a time, memory or size limit was hit (exit code 3)
+  kToolMissing,  // a compiler, NVRTC or driver was not found (exit code 2)
+  kFailed,       // a compiler, kernel or child process failed (exit code 1)
 };
 
 struct Error {
@@ -111,8 +111,7 @@ class [[nodiscard]] Status {
 }  // namespace sundog
 
 // Returns the error of a Status or Result from the enclosing function.
-#define SUNDOG_RETURN_IF_ERROR(expression)                     \
-  do {                                                         \
-    if (auto sundog_status_ = (expression); !sundog_status_.ok()) \
-      return sundog_status_.error();                           \
+#define SUNDOG_RETURN_IF_ERROR(expression)                                                       \
+  do {                                                                                           \
+    if (auto sundog_status_ = (expression); !sundog_status_.ok()) return sundog_status_.error(); \
   } while (false)

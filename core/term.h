@@ -1,8 +1,8 @@
 // Terms: what is computed.  A term is an operator over terms; its axes follow from its operands.
 //
 // A TermGraph is an append-only vector of terms in topological order (operands before users), hash
-// consed: pushing an equal term gives the old id, so equal ids mean equal structure.  A program owns
-// one; each kernel of a µGraph owns one over its own factors.
+// consed: pushing an equal term gives the old id, so equal ids mean equal structure.  A program
+// owns one; each kernel of a µGraph owns one over its own factors.
 //
 //   TermId x = g.input(0, {IndexExpr::of(b), IndexExpr::of(h)});
 //   TermId s = g.reduce(ReduceKind::kSum, AxisSet::of(h), g.apply(op::Square{}, {x}));
@@ -35,7 +35,8 @@ struct InputTerm {
 };
 
 // In a kernel only: the value of another computation of the same kernel, read at the current values
-// of the factors that are its axes (axes of it that the reader lacks must be reduced by the reader).
+// of the factors that are its axes (axes of it that the reader lacks must be reduced by the
+// reader).
 struct LocalTerm {
   uint32_t computation = 0;
   AxisSet axes;  // the tile axes of that computation

@@ -1,7 +1,7 @@
-// Filing terms: a term is evaluated once for each of its views, and its values say which class it is.
-// Constructors bring a view into its canonical form first (factors sorted, scales and constants taken
-// out, proportional terms under one class with a coefficient), so that the table of views answers most
-// questions without evaluating anything.
+// Filing terms: a term is evaluated once for each of its views, and its values say which class it
+// is. Constructors bring a view into its canonical form first (factors sorted, scales and constants
+// taken out, proportional terms under one class with a coefficient), so that the table of views
+// answers most questions without evaluating anything.
 #include "search/bank.h"
 
 #include <algorithm>
@@ -79,7 +79,8 @@ AxisSet Bank::factors(AxisSet program_axes) const {
 bool Bank::is_constant(ClassId id) const {
   if (id == one_ || classes_[id].leaf == LeafKind::kConstant) return true;
   for (const View& v : classes_[id].views) {
-    if (v.kind == ViewKind::kProduct && v.reduced.empty() && v.factors.size() == 1 && v.factors[0] == one_)
+    if (v.kind == ViewKind::kProduct && v.reduced.empty() && v.factors.size() == 1 &&
+        v.factors[0] == one_)
       return true;
   }
   return false;
@@ -132,7 +133,8 @@ void Bank::inherit(ClassId id, const View& view) {
 }
 
 bool Bank::is_inline_only(const View& view) const {
-  if (view.kind == ViewKind::kOpaque && !std::holds_alternative<ApplyTerm>(opaques_[view.opaque].term)) {
+  if (view.kind == ViewKind::kOpaque &&
+      !std::holds_alternative<ApplyTerm>(opaques_[view.opaque].term)) {
     return false;
   }
   return std::any_of(view.factors.begin(), view.factors.end(),
@@ -246,8 +248,8 @@ void Bank::take_out_scales(std::optional<Coefficient>& c, std::vector<ClassId>& 
   std::erase(factors, one_);
 }
 
-// The number of index values of reduced axes that nothing varies along: whole program axes only, since
-// a part of a ragged axis has no fixed size.
+// The number of index values of reduced axes that nothing varies along: whole program axes only,
+// since a part of a ragged axis has no fixed size.
 std::optional<Coefficient> Bank::count_of(AxisSet axes) const {
   std::optional<Coefficient> count = Coefficient{};
   for (AxisId base = 0; base < bases_.size() && !axes.empty(); ++base) {
@@ -261,7 +263,8 @@ std::optional<Coefficient> Bank::count_of(AxisSet axes) const {
   return count;
 }
 
-ClassId Bank::product(Coefficient c, AxisSet reduced, std::vector<ClassId> factors, RangeClass extra) {
+ClassId Bank::product(Coefficient c, AxisSet reduced, std::vector<ClassId> factors,
+                      RangeClass extra) {
   for (ClassId f : factors) {
     if (f == kNoClass) return kNoClass;
     if (classes_[f].is_zero) c = Coefficient::of(0);
@@ -309,7 +312,8 @@ ClassId Bank::linear(std::vector<std::pair<Coefficient, ClassId>> addends, Range
     it->second = *sum;
   }
   std::erase_if(merged, [](const auto& m) { return m.second.is_zero(); });
-  std::sort(merged.begin(), merged.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::sort(merged.begin(), merged.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
   if (merged.empty()) return product(Coefficient::of(0), {}, {one_}, extra);
   if (merged.size() == 1) return product(merged[0].second, {}, {merged[0].first}, extra);
   View v;

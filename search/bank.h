@@ -1,14 +1,14 @@
 // The bank of terms: what there is to compute on the way to a program's outputs.
 //
 // A class is a set of equal terms, identified by its values at small sizes in the field image
-// (core/field.h), its axes and its range class.  It has views, flattened forms that rewriting works on
-// (search/rewrite.h), and nodes, the single steps by which it can be computed.  Placement chooses a node
-// for each class that a kernel needs (search/place_kernel.h).
+// (core/field.h), its axes and its range class.  It has views, flattened forms that rewriting works
+// on (search/rewrite.h), and nodes, the single steps by which it can be computed.  Placement
+// chooses a node for each class that a kernel needs (search/place_kernel.h).
 //
-// The axes of the bank are factors: a reduced axis of the program has a part (on the grid, its partial
-// results are stored), a step (a loop) and a tile; any other axis is whole.  Each factor has two values
-// at small sizes, and a sum over it carries a random weight, so that sizes act as symbols: what is equal
-// at one size only is not equal here.
+// The axes of the bank are factors: a reduced axis of the program has a part (on the grid, its
+// partial results are stored), a step (a loop) and a tile; any other axis is whole.  Each factor
+// has two values at small sizes, and a sum over it carries a random weight, so that sizes act as
+// symbols: what is equal at one size only is not equal here.
 #pragma once
 
 #include <cstdint>
@@ -50,21 +50,21 @@ struct View {
   ViewKind kind = ViewKind::kProduct;
   Coefficient coefficient;
   AxisSet reduced;
-  std::vector<ClassId> factors;            // sorted for products
-  std::vector<Coefficient> coefficients;   // kLinear
-  uint32_t opaque = 0;                     // kOpaque: index into Bank::opaques()
+  std::vector<ClassId> factors;           // sorted for products
+  std::vector<Coefficient> coefficients;  // kLinear
+  uint32_t opaque = 0;                    // kOpaque: index into Bank::opaques()
 };
 
 enum class NodeKind : uint8_t {
-  kProduct,     // a * b
-  kLinear,      // ca * a + cb * b
-  kScale,       // ca * a
+  kProduct,  // a * b
+  kLinear,   // ca * a + cb * b
+  kScale,    // ca * a
   kExp,
   kReciprocal,
   kOpaque,
-  kSum,         // sum[axis](a)
-  kMax,         // max[axis](a)
-  kOnlineSum,   // sum[axis](exp(a - max[axis](a)) * b), computed as b arrives
+  kSum,        // sum[axis](a)
+  kMax,        // max[axis](a)
+  kOnlineSum,  // sum[axis](exp(a - max[axis](a)) * b), computed as b arrives
 };
 
 struct Node {
@@ -83,12 +83,12 @@ struct TermClass {
   std::vector<FieldImage::Value> values;  // by the members of `axes`, lowest first, fastest
   RangeClass range = 0;
   LeafKind leaf = LeafKind::kNone;
-  TermId term = kNoTerm;                  // of a leaf: the program's term
-  bool inline_only = false;               // reads that only the select around them makes valid
+  TermId term = kNoTerm;     // of a leaf: the program's term
+  bool inline_only = false;  // reads that only the select around them makes valid
   bool nonnegative = false;
   bool is_zero = false;
-  bool reaches_minus_infinity = false;    // by a mask that writes it
-  std::string name;                       // from the program's definitions
+  bool reaches_minus_infinity = false;  // by a mask that writes it
+  std::string name;                     // from the program's definitions
   std::vector<View> views;
   std::vector<Node> nodes;
 };
@@ -100,11 +100,11 @@ struct Opaque {
 };
 
 struct BankOptions {
-  AxisSet parts;             // program axes that get a part factor
+  AxisSet parts;  // program axes that get a part factor
   uint64_t seed = 1;
   int64_t shortest_loop = 128;  // reduced axes that are longer get a step factor
   size_t most_classes = 2000;
-  bool keep_casts = false;      // rounding eager: narrowing casts stay
+  bool keep_casts = false;  // rounding eager: narrowing casts stay
 };
 
 class Bank {

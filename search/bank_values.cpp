@@ -1,10 +1,11 @@
 // Values of classes at small sizes.
 //
-// Every factor of an axis takes two values, so a class over n factors is 2^n words, and a sum over a
-// factor is weighted: sum[a](x) = w_a * (x_0 + x_1) with w_a random.  Sums stay linear, exchange and
-// multiply out as sums do, and size(a) = 2 * w_a is a symbol; at plain sums of two elements 2 + 2 = 2 * 2
-// would merge what is equal at that size only.  Select conditions are oracles of the condition and the
-// index: at small sizes a window may be open everywhere, and must not be taken for no window.
+// Every factor of an axis takes two values, so a class over n factors is 2^n words, and a sum over
+// a factor is weighted: sum[a](x) = w_a * (x_0 + x_1) with w_a random.  Sums stay linear, exchange
+// and multiply out as sums do, and size(a) = 2 * w_a is a symbol; at plain sums of two elements 2 +
+// 2 = 2 * 2 would merge what is equal at that size only.  Select conditions are oracles of the
+// condition and the index: at small sizes a window may be open everywhere, and must not be taken
+// for no window.
 #include <algorithm>
 #include <array>
 
@@ -121,7 +122,8 @@ Value Bank::value_at(const View& view, uint64_t assignment) {
     case ViewKind::kLinear: {
       Value sum = field_.constant(Number(0));
       for (size_t i = 0; i < view.factors.size(); ++i) {
-        sum = field_.add(sum, field_.mul(value_of(view.coefficients[i]), at(view.factors[i], assignment)));
+        sum = field_.add(
+            sum, field_.mul(value_of(view.coefficients[i]), at(view.factors[i], assignment)));
       }
       return sum;
     }

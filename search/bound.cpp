@@ -1,5 +1,6 @@
-// What is committed, and nothing else: launches, and compulsory traffic.  The program's own arithmetic is
-// no bound, since algebra changes it.  A tensor that fits in the L2 is still read from memory once.
+// What is committed, and nothing else: launches, and compulsory traffic.  The program's own
+// arithmetic is no bound, since algebra changes it.  A tensor that fits in the L2 is still read
+// from memory once.
 #include "search/bound.h"
 
 #include <algorithm>
@@ -29,7 +30,8 @@ double program_bound(const Program& program, const Machine& machine) {
     for (AxisId a : seen) elements *= static_cast<double>(program.axes[a].extent);
     const TensorDecl& decl = program.inputs[in->tensor];
     elements = std::min(elements, static_cast<double>(element_count(decl)));
-    const bool broadcast = std::any_of(decl.strides.begin(), decl.strides.end(), [](int64_t s) { return s == 0; });
+    const bool broadcast =
+        std::any_of(decl.strides.begin(), decl.strides.end(), [](int64_t s) { return s == 0; });
     if (!broadcast) bytes_moved += elements * bytes(decl.dtype);
   }
   return structure_bound(machine, 1, bytes_moved);

@@ -1,5 +1,5 @@
-// Coefficients are kept exact and symbolic, not as field values: a kernel has to write them down, and
-// size(h) must stay size(h) when a result is used at another shape.  What does not fit is not a
+// Coefficients are kept exact and symbolic, not as field values: a kernel has to write them down,
+// and size(h) must stay size(h) when a result is used at another shape.  What does not fit is not a
 // coefficient; a rewrite that would need it is not made.
 #include "search/coefficient.h"
 
@@ -82,7 +82,8 @@ std::optional<Coefficient> multiply(const Coefficient& a, const Coefficient& b) 
   if (__builtin_add_overflow(a.exponent, b.exponent, &c.exponent)) return {};
   c.sizes = a.sizes;
   for (const auto& [axis, power] : b.sizes) {
-    const auto it = std::lower_bound(c.sizes.begin(), c.sizes.end(), std::make_pair(axis, INT32_MIN));
+    const auto it =
+        std::lower_bound(c.sizes.begin(), c.sizes.end(), std::make_pair(axis, INT32_MIN));
     if (it != c.sizes.end() && it->first == axis) {
       it->second += power;
     } else {

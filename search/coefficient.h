@@ -12,8 +12,8 @@
 
 namespace sundog::search {
 
-// numerator / denominator * 10^exponent * product of size(axis)^power.  Lowest terms; the denominator
-// is positive.  Operations give nothing where 64 bits do not hold the result.
+// numerator / denominator * 10^exponent * product of size(axis)^power.  Lowest terms; the
+// denominator is positive.  Operations give nothing where 64 bits do not hold the result.
 struct Coefficient {
   int64_t numerator = 1;
   int64_t denominator = 1;

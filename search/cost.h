@@ -2,9 +2,10 @@
 //
 //   time = launch + fill + max(HBM, L2, shared memory, tensor core, ALU, SFU) x waves + iterations
 //
-// A profile is what of a kernel does not depend on sizes; price() evaluates it at given extents in well
-// under a microsecond, so that a search over sizes costs little.  The model ranks candidates.  It knows
-// nothing of bank conflicts or instruction scheduling; the clock decides among the best few.
+// A profile is what of a kernel does not depend on sizes; price() evaluates it at given extents in
+// well under a microsecond, so that a search over sizes costs little.  The model ranks candidates.
+// It knows nothing of bank conflicts or instruction scheduling; the clock decides among the best
+// few.
 #pragma once
 
 #include <cstdint>
@@ -22,17 +23,17 @@ namespace sundog::search {
 struct Traffic {
   uint32_t tensor = 0;
   uint32_t computation = 0;
-  AxisSet index;           // factors that the index runs over
-  AxisSet times;           // loops around the access
-  AxisSet run;             // tile factors along the dimension that is contiguous in memory
+  AxisSet index;  // factors that the index runs over
+  AxisSet times;  // loops around the access
+  AxisSet run;    // tile factors along the dimension that is contiguous in memory
   double element_bytes = 4;
-  double tensor_bytes = 0; // of the whole tensor as far as its size is fixed, else 0
+  double tensor_bytes = 0;  // of the whole tensor as far as its size is fixed, else 0
   bool is_store = false;
 };
 
 struct KernelProfile {
   std::vector<Role> roles;
-  std::vector<uint32_t> repeats;   // where loops have one iteration: an earlier equal computation
+  std::vector<uint32_t> repeats;  // where loops have one iteration: an earlier equal computation
   std::vector<Traffic> traffic;
   AxisSet grid;
   std::vector<AxisSet> loop_sets;  // for each loop: its factor and those of the loops around it
@@ -46,12 +47,13 @@ struct KernelPrice {
   double us = 0;
   double shared_bytes = 0;  // of a block, stages included
   int stages = 1;
-  int resident = 1;         // blocks an SM holds
+  int resident = 1;  // blocks an SM holds
   int warps = 4;
+  bool chained = false;     // rows_per_warp matters
 };
 
 // require: `extents` has one entry a factor of the kernel.
 KernelPrice price(const KernelProfile& profile, const Kernel& kernel,
-                  const std::vector<int64_t>& extents, const Machine& machine);
+                  const std::vector<int64_t>& extents, const Machine& machine, int rows_per_warp);
 
 }  // namespace sundog::search

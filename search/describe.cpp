@@ -1,5 +1,5 @@
-// What a reader wants to know of a schedule first: how many kernels, what is on the grid, what loops,
-// what accumulates in the loop and what is left for after it.
+// What a reader wants to know of a schedule first: how many kernels, what is on the grid, what
+// loops, what accumulates in the loop and what is left for after it.
 #include "search/describe.h"
 
 #include <vector>
@@ -24,8 +24,10 @@ void describe_body(const Kernel& kernel, const std::vector<Statement>& body, boo
   std::vector<std::string> flat;
   bool seen_loop = after_loop;
   const auto flush = [&] {
-    if (!flat.empty() && seen_loop) parts.push_back(join(flat, ", ") + " after the loop");
-    else if (!flat.empty()) parts.push_back("computes " + join(flat, ", "));
+    if (!flat.empty() && seen_loop)
+      parts.push_back(join(flat, ", ") + " after the loop");
+    else if (!flat.empty())
+      parts.push_back("computes " + join(flat, ", "));
     flat.clear();
   };
   for (const Statement& s : body) {
@@ -53,7 +55,8 @@ void describe_body(const Kernel& kernel, const std::vector<Statement>& body, boo
       text += " " + join(accumulators, " and ") +
               (accumulators.size() > 1 ? " accumulate together" : " accumulates");
     }
-    if (!rescaled.empty()) text += (accumulators.empty() ? " " : ", ") + join(rescaled, " and ") + " rescaled";
+    if (!rescaled.empty())
+      text += (accumulators.empty() ? " " : ", ") + join(rescaled, " and ") + " rescaled";
     parts.push_back(text);
     seen_loop = true;
   }
@@ -63,7 +66,8 @@ void describe_body(const Kernel& kernel, const std::vector<Statement>& body, boo
 }  // namespace
 
 std::string describe(const MuGraph& graph) {
-  std::string out = std::to_string(graph.kernels.size()) + (graph.kernels.size() == 1 ? " kernel" : " kernels");
+  std::string out =
+      std::to_string(graph.kernels.size()) + (graph.kernels.size() == 1 ? " kernel" : " kernels");
   for (const Kernel& k : graph.kernels) {
     std::vector<std::string> parts;
     describe_body(k, k.body, false, parts);

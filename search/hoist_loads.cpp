@@ -1,7 +1,7 @@
-// Placement writes reads where they are used; which reads share one load, and where in the loop nest it
-// stands, is decided here once for all kernels, fused or not.  Two readers in the same loop share a
-// load.  Two loops over the same factor load twice: holding the tile across them is the structure with
-// one iteration, which the sizes may choose.
+// Placement writes reads where they are used; which reads share one load, and where in the loop
+// nest it stands, is decided here once for all kernels, fused or not.  Two readers in the same loop
+// share a load.  Two loops over the same factor load twice: holding the tile across them is the
+// structure with one iteration, which the sizes may choose.
 #include "search/hoist_loads.h"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
-// An operator is expanded where an axiom can use what is inside: sums, products, quotients and exp.  The
-// catalog's bodies are written once against any algebra, so this is one more algebra, whose values are
-// classes of the bank.  Anything that goes through another primitive (sqrt, max, tanh) or mixes a
-// quotient with an exp (sigmoid) stays whole: no axiom speaks of its parts, the term stays small, and a
-// kernel calls the operator by its own name.
+// An operator is expanded where an axiom can use what is inside: sums, products, quotients and exp.
+// The catalog's bodies are written once against any algebra, so this is one more algebra, whose
+// values are classes of the bank.  Anything that goes through another primitive (sqrt, max, tanh)
+// or mixes a quotient with an exp (sigmoid) stays whole: no axiom speaks of its parts, the term
+// stays small, and a kernel calls the operator by its own name.
 #include "search/import.h"
 
 #include <algorithm>

@@ -8,8 +8,8 @@
 
 namespace sundog::search {
 
-// Files every term that the outputs depend on and gives the class of each output.  Error kUnsupported:
-// the bank cannot express the program (then it is computed unfused).
+// Files every term that the outputs depend on and gives the class of each output.  Error
+// kUnsupported: the bank cannot express the program (then it is computed unfused).
 Result<std::vector<ClassId>> import_program(Bank& bank);
 
 }  // namespace sundog::search

@@ -1,8 +1,9 @@
 // The factors of a lowered kernel.
 //
-// An axis that is on the grid of all outputs is cut into grid and tile; one that loops into loop and
-// tile; a reduced one that may not loop here is a tile as a whole.  The factors of the bank map onto
-// these: on an axis that is parallel in this kernel all three bank factors together are the axis.
+// An axis that is on the grid of all outputs is cut into grid and tile; one that loops into loop
+// and tile; a reduced one that may not loop here is a tile as a whole.  The factors of the bank map
+// onto these: on an axis that is parallel in this kernel all three bank factors together are the
+// axis.
 #include <algorithm>
 
 #include "core/check.h"
@@ -68,7 +69,8 @@ void KernelLowerer::add_split_of(AxisId base) {
   split_of_[base] = plan_.splits.size();
   plan_.splits.push_back(s);
   if (s.part != kNoFactor) {
-    MuAxis& axis = parent_.plan_.graph.axes[parent_.plan_.parts[static_cast<size_t>(s.shared_part)].mu_axis];
+    MuAxis& axis =
+        parent_.plan_.graph.axes[parent_.plan_.parts[static_cast<size_t>(s.shared_part)].mu_axis];
     if (axis.kernel == parent_.plan_.kernels.size()) {
       axis.factor = s.part;
       factors[s.part].name = axis.name;

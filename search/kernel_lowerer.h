@@ -18,7 +18,8 @@ class KernelLowerer {
   KernelPlan run();
 
  private:
-  // Where a statement stands: flat at a stage, or in the loop of a stage over an axis of the program.
+  // Where a statement stands: flat at a stage, or in the loop of a stage over an axis of the
+  // program.
   struct Slot {
     int stage = 0;
     AxisId loop = kNoAxis;  // kNoAxis sorts last: reversed by order()
@@ -58,8 +59,8 @@ class KernelLowerer {
   bool wants_computation(int rank) const;
 
   // Terms.
-  TermId value(int rank, int at);           // as an expression, or a read of its computation
-  TermId build(int rank, int at);           // its node over the values of its operands
+  TermId value(int rank, int at);  // as an expression, or a read of its computation
+  TermId build(int rank, int at);  // its node over the values of its operands
   TermId build_linear(const RankedNode& n, int at);
   TermId build_product(const RankedNode& n, int at);
   TermId build_exp(const RankedNode& n, int at);
@@ -85,18 +86,18 @@ class KernelLowerer {
   const RankSet& loaded_later_;
   KernelPlan plan_;
   std::vector<int> position_;
-  std::vector<int> uses_;                      // by rank: items that read it
-  std::set<int> operands_;                     // of matrix products
-  std::set<int> invariants_;                   // cheaper once than in each reader
-  std::set<int> running_;                      // partial maxima that are read as running ones
-  std::map<std::pair<int, int>, TermId> done_; // by rank and stage
-  std::map<int, uint32_t> maxima_;             // running maximum of a partial one
+  std::vector<int> uses_;                       // by rank: items that read it
+  std::set<int> operands_;                      // of matrix products
+  std::set<int> invariants_;                    // cheaper once than in each reader
+  std::set<int> running_;                       // partial maxima that are read as running ones
+  std::map<std::pair<int, int>, TermId> done_;  // by rank and stage
+  std::map<int, uint32_t> maxima_;              // running maximum of a partial one
   std::map<Slot, std::vector<Statement>> slots_;
-  std::map<AxisId, size_t> split_of_;          // program axis -> split
-  std::map<AxisId, size_t> part_split_;        // part factor that is all there is of its axis -> split
-  std::map<AxisId, size_t> whole_split_;       // part factor read as a whole -> split
+  std::map<AxisId, size_t> split_of_;     // program axis -> split
+  std::map<AxisId, size_t> part_split_;   // part factor that is all there is of its axis -> split
+  std::map<AxisId, size_t> whole_split_;  // part factor read as a whole -> split
   std::set<std::string> names_;
-  AxisSet reader_whole_;                       // parts that the term being built reads as a whole
+  AxisSet reader_whole_;  // parts that the term being built reads as a whole
 };
 
 }  // namespace sundog::search

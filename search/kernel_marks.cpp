@@ -1,14 +1,15 @@
-// Which terms of a kernel get a computation of their own, and which partial maxima may be read as running
-// ones.
+// Which terms of a kernel get a computation of their own, and which partial maxima may be read as
+// running ones.
 //
-// A term is computed once and kept if several read it, if it is stored or reduced, if it is an operand of
-// a matrix product (which reads tiles), or if its readers would compute it again along an axis that it
-// does not have.  All else is written into its reader.
+// A term is computed once and kept if several read it, if it is stored or reduced, if it is an
+// operand of a matrix product (which reads tiles), or if its readers would compute it again along
+// an axis that it does not have.  All else is written into its reader.
 //
-// In online softmax each iteration has its own maximum m of scores, and what it adds is exp(s - m) times
-// something.  Taking the running maximum R in the place of m scales what is added by exp(m - R), which is
-// just what rescaling asks for, provided that m enters what is added through exactly one factor
-// exp(.. - m).  That is checked here; where it fails, the factor exp(m - R) is written out.
+// In online softmax each iteration has its own maximum m of scores, and what it adds is exp(s - m)
+// times something.  Taking the running maximum R in the place of m scales what is added by exp(m -
+// R), which is just what rescaling asks for, provided that m enters what is added through exactly
+// one factor exp(.. - m).  That is checked here; where it fails, the factor exp(m - R) is written
+// out.
 #include <algorithm>
 
 #include "search/kernel_lowerer.h"
@@ -68,21 +69,26 @@ void KernelLowerer::mark_running_maxima() {
   }
 }
 
-// Every reader of the partial maximum is an online sum of it, its maximum over the loop, or a difference
-// whose exp is one factor of what online sums of it add up.
+// Every reader of the partial maximum is an online sum of it, its maximum over the loop, or a
+// difference whose exp is one factor of what online sums of it add up.
 bool KernelLowerer::may_run(int m) const {
   if (is_output(m) || !has_kind(m, NodeKind::kMax)) return false;
   for (const BodyItem& item : body_.items) {
     const RankedNode* n = node(item.term);
-    if (n == nullptr || std::find(n->operands.begin(), n->operands.end(), m) == n->operands.end()) continue;
-    if (n->node.kind == NodeKind::kOnlineSum && n->operands[0] == m && n->operands[1] != m) continue;
+    if (n == nullptr || std::find(n->operands.begin(), n->operands.end(), m) == n->operands.end())
+      continue;
+    if (n->node.kind == NodeKind::kOnlineSum && n->operands[0] == m && n->operands[1] != m)
+      continue;
     if (n->node.kind == NodeKind::kMax && shape_.loop_factors.has(n->node.axis)) continue;
     if (n->node.kind != NodeKind::kLinear || is_output(item.term)) return false;
-    const bool minus = n->operands[1] == m ? n->node.cb.negated().is_one() : n->node.ca.negated().is_one();
+    const bool minus =
+        n->operands[1] == m ? n->node.cb.negated().is_one() : n->node.ca.negated().is_one();
     if (!minus || n->operands[0] == n->operands[1]) return false;
     for (const BodyItem& reader : body_.items) {
       const RankedNode* r = node(reader.term);
-      if (r == nullptr || std::find(r->operands.begin(), r->operands.end(), item.term) == r->operands.end()) continue;
+      if (r == nullptr ||
+          std::find(r->operands.begin(), r->operands.end(), item.term) == r->operands.end())
+        continue;
       if (r->node.kind != NodeKind::kExp || !reaches_online_sums(reader.term, m)) return false;
     }
   }

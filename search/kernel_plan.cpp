@@ -1,6 +1,6 @@
-// Bookkeeping of kernels whose sizes are open.  The one decision here: a part holds a whole number of
-// tiles, so that the three factors of a cut axis stay a mixed-radix index and a ragged end shows in the
-// last part only.
+// Bookkeeping of kernels whose sizes are open.  The one decision here: a part holds a whole number
+// of tiles, so that the three factors of a cut axis stay a mixed-radix index and a ragged end shows
+// in the last part only.
 #include "search/kernel_plan.h"
 
 #include <algorithm>

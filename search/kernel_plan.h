@@ -1,14 +1,14 @@
 // A kernel whose structure is fixed and whose sizes are not.
 //
-// Search decides structure first: which terms a kernel computes, what is on the grid, what loops.  Tile
-// extents, the number of partial results, warps, storage and stages come last.  Between the two stands
-// a KernelPlan: a core kernel in which every axis is cut the same way,
+// Search decides structure first: which terms a kernel computes, what is on the grid, what loops.
+// Tile extents, the number of partial results, warps, storage and stages come last.  Between the
+// two stands a KernelPlan: a core kernel in which every axis is cut the same way,
 //
 //   index = (part * |outer| + outer) * |inner| + inner
 //
-// with `part` on the grid (its partial results are stored and joined by a later kernel), `outer` on the
-// grid or a loop, and `inner` the tile.  set_tile fills the extents in; finish() removes the factors
-// that turned out to have one value and decides what the threads do.
+// with `part` on the grid (its partial results are stored and joined by a later kernel), `outer` on
+// the grid or a loop, and `inner` the tile.  set_tile fills the extents in; finish() removes the
+// factors that turned out to have one value and decides what the threads do.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +23,14 @@ namespace sundog::search {
 inline constexpr AxisId kNoFactor = ~AxisId{0};
 
 struct Split {
-  AxisId axis = 0;        // of the µGraph
-  int64_t extent = 0;     // of that axis
+  AxisId axis = 0;     // of the µGraph
+  int64_t extent = 0;  // of that axis
   AxisId part = kNoFactor;
   AxisId outer = kNoFactor;
   AxisId inner = kNoFactor;
-  bool looped = false;    // outer is a loop, not on the grid
-  int shared_part = -1;   // index into GraphPlan::parts where `part` is a factor
-  int whole_part = -1;    // likewise where the axis is the one that partial results carry
+  bool looped = false;   // outer is a loop, not on the grid
+  int shared_part = -1;  // index into GraphPlan::parts where `part` is a factor
+  int whole_part = -1;   // likewise where the axis is the one that partial results carry
 };
 
 struct KernelPlan {
@@ -40,9 +40,9 @@ struct KernelPlan {
 
 // A factor whose extent several kernels share: how many partial results an axis is cut into.
 struct Part {
-  AxisId axis = 0;      // the axis that is cut
-  AxisId mu_axis = 0;   // the axis of the µGraph that the partial results carry
-  int64_t extent = 0;   // of `axis`
+  AxisId axis = 0;     // the axis that is cut
+  AxisId mu_axis = 0;  // the axis of the µGraph that the partial results carry
+  int64_t extent = 0;  // of `axis`
   int64_t count = 1;
 };
 
@@ -58,8 +58,8 @@ GraphPlan empty_plan(const Program& program);
 // Adds a factor pair (grid or loop, tile) for `axis`; the extents follow by set_tile.
 Split& add_split(KernelPlan& plan, const MuGraph& graph, AxisId axis, bool looped);
 
-// Index values of one of `count` parts of an axis: a whole number of tensor-core steps, so that rows of
-// tiles start at aligned addresses.  All of them where there is one part.
+// Index values of one of `count` parts of an axis: a whole number of tensor-core steps, so that
+// rows of tiles start at aligned addresses.  All of them where there is one part.
 int64_t part_extent(int64_t extent, int64_t count);
 
 // Fills in the extents of a split: `tile` elements a step, `count` parts (1 where it has none).

@@ -1,11 +1,13 @@
-// Nothing here is chosen but the set of loops.  The grid is what all outputs share.  A term's stage is the
-// greatest of its operands', and one more where a reduction runs over a looped factor: what is before
-// the loop, in it, accumulated by it, after it, and how many loops there are, is all read off that.  A
-// term may vary along one looped factor only, so the sets of loops are the independent sets of a
-// conflict graph; only maximal ones matter, since a loop may turn out to have one iteration.
+// Nothing here is chosen but the set of loops.  The grid is what all outputs share.  A term's stage
+// is the greatest of its operands', and one more where a reduction runs over a looped factor: what
+// is before the loop, in it, accumulated by it, after it, and how many loops there are, is all read
+// off that.  A term may vary along one looped factor only, so the sets of loops are the independent
+// sets of a conflict graph; only maximal ones matter, since a loop may turn out to have one
+// iteration.
 //
-// A bound part is another variable than a free one: a block that joins all partial sums of an axis may
-// itself hold one part of that axis.  Items are marked where they are read with the whole factor.
+// A bound part is another variable than a free one: a block that joins all partial sums of an axis
+// may itself hold one part of that axis.  Items are marked where they are read with the whole
+// factor.
 #include "search/kernel_shape.h"
 
 #include <algorithm>
@@ -45,7 +47,9 @@ class Shaper {
   }
 
  private:
-  const RankedTerm& term(size_t i) const { return table_.terms[static_cast<size_t>(body_.items[i].term)]; }
+  const RankedTerm& term(size_t i) const {
+    return table_.terms[static_cast<size_t>(body_.items[i].term)];
+  }
   AxisSet axes(size_t i) const { return term(i).axes; }
   const RankedNode* node(size_t i) const {
     const int n = body_.items[i].node;
@@ -63,7 +67,8 @@ class Shaper {
     base_.whole_parts.assign(n, {});
     std::vector<AxisSet> own(n);
     for (int o : body_.outputs) {
-      if (position(o) >= 0) own[static_cast<size_t>(position(o))] |= table_.terms[static_cast<size_t>(o)].axes & parts_;
+      if (position(o) >= 0)
+        own[static_cast<size_t>(position(o))] |= table_.terms[static_cast<size_t>(o)].axes & parts_;
     }
     auto& whole = base_.whole_parts;
     for (size_t i = 0; i < n; ++i) {
@@ -115,7 +120,8 @@ class Shaper {
     if (base_.parallel.has(b)) return false;
     if (base.reduced) return base.step != kNoAxis && all_.has(base.step);
     // A parallel axis loops only where something is kept from one iteration to the next.
-    if (!all_.has(base.whole) || bank_.program().axes[b].extent <= kShortestParallelLoop) return false;
+    if (!all_.has(base.whole) || bank_.program().axes[b].extent <= kShortestParallelLoop)
+      return false;
     for (size_t i = 0; i < body_.items.size(); ++i) {
       if (node(i) != nullptr && !axes(i).empty() && !axes(i).has(base.whole)) return true;
     }
@@ -174,8 +180,8 @@ class Shaper {
       if (over_loop(i)) ++shape.stage[i];
     }
     for (size_t i = 0; i < n; ++i) {
-      const bool is_output =
-          std::find(body_.outputs.begin(), body_.outputs.end(), body_.items[i].term) != body_.outputs.end();
+      const bool is_output = std::find(body_.outputs.begin(), body_.outputs.end(),
+                                       body_.items[i].term) != body_.outputs.end();
       if (is_output) shape.events[i] |= uint32_t{1} << shape.stage[i];
       const RankedNode* nd = node(i);
       if (nd == nullptr) continue;

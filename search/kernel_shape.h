@@ -22,18 +22,18 @@ struct KernelBody {
 };
 
 struct KernelShape {
-  AxisSet grid_parts;                 // part factors (axes of the bank) on the grid
-  AxisSet parallel;                   // reduced axes of the program that are not reduced here
-  AxisSet looped;                     // axes of the program that loop
-  AxisSet loop_factors;               // axes of the bank that loop
+  AxisSet grid_parts;    // part factors (axes of the bank) on the grid
+  AxisSet parallel;      // reduced axes of the program that are not reduced here
+  AxisSet looped;        // axes of the program that loop
+  AxisSet loop_factors;  // axes of the bank that loop
   // For each item:
-  std::vector<AxisSet> whole_parts;   // part factors that it is read with as a whole, being reduced
-  std::vector<int> stage;             // loops that have to end before it is known
-  std::vector<uint32_t> events;       // bit s: it is computed in the loops of stage s
+  std::vector<AxisSet> whole_parts;  // part factors that it is read with as a whole, being reduced
+  std::vector<int> stage;            // loops that have to end before it is known
+  std::vector<uint32_t> events;      // bit s: it is computed in the loops of stage s
 };
 
-// One shape for each maximal choice of loops.  None: the body uses a split as if there were none, which
-// is a structure of another bank.
+// One shape for each maximal choice of loops.  None: the body uses a split as if there were none,
+// which is a structure of another bank.
 std::vector<KernelShape> kernel_shapes(const Bank& bank, const TermTable& table,
                                        const KernelBody& body);
 

@@ -1,9 +1,9 @@
 // Lowering: each term of a kernel becomes an expression or a computation at its place.
 //
-// Statements are collected in slots, flat at a stage or in the loop of a stage over an axis; a term is
-// built when its first reader asks, so within a slot operands come first, and between slots the stages
-// order them.  Sums over several factors in a row become one reduction: over loop and tile factors
-// together it is an accumulator, and what it sums is never materialised.
+// Statements are collected in slots, flat at a stage or in the loop of a stage over an axis; a term
+// is built when its first reader asks, so within a slot operands come first, and between slots the
+// stages order them.  Sums over several factors in a row become one reduction: over loop and tile
+// factors together it is an accumulator, and what it sums is never materialised.
 #include "search/lower.h"
 
 #include <algorithm>
@@ -98,7 +98,7 @@ bool KernelLowerer::over_loop(int rank) const {
 }
 
 AxisId KernelLowerer::loop_base(AxisSet axes) const {
-  for (AxisId a : axes & shape_.loop_factors) return bank_.axes()[a].base;
+  for (AxisId a : axes& shape_.loop_factors) return bank_.axes()[a].base;
   return kNoAxis;
 }
 
@@ -224,7 +224,8 @@ bool KernelLowerer::may_be_all_masked(int rank) const {
   return is_maximum && is_partial;
 }
 
-// exp(s - m) is 0 where the partial maximum m is -inf: then s is too, and their difference is nothing.
+// exp(s - m) is 0 where the partial maximum m is -inf: then s is too, and their difference is
+// nothing.
 TermId KernelLowerer::build_exp(const RankedNode& n, int at) {
   TermGraph& g = plan_.kernel.terms;
   const TermId plain = g.apply(op::Exp{}, {value(n.operands[0], at)});
@@ -245,7 +246,8 @@ TermId KernelLowerer::build_exp(const RankedNode& n, int at) {
 TermId KernelLowerer::build_product(const RankedNode& n, int at) {
   TermGraph& g = plan_.kernel.terms;
   for (int i : {1, 0}) {
-    const int r = n.operands[static_cast<size_t>(i)], other = n.operands[static_cast<size_t>(1 - i)];
+    const int r = n.operands[static_cast<size_t>(i)],
+              other = n.operands[static_cast<size_t>(1 - i)];
     if (!has_kind(r, NodeKind::kReciprocal) || wants_computation(r) || r == other) continue;
     const TermId x = value(other, at);
     return g.apply(op::Div{}, {x, value(node(r)->operands[0], at)});

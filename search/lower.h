@@ -30,8 +30,8 @@ class Lowerer {
   const Bank& bank_;
   const TermTable& table_;
   GraphPlan plan_;
-  std::map<int, uint32_t> tensors_;     // of stored ranks
-  std::map<AxisId, int> part_of_;       // bank part factor -> index into plan_.parts
+  std::map<int, uint32_t> tensors_;  // of stored ranks
+  std::map<AxisId, int> part_of_;    // bank part factor -> index into plan_.parts
 };
 
 }  // namespace sundog::search

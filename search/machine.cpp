@@ -1,5 +1,6 @@
-// Units once and for all: 1 GB/s is 1000 bytes a microsecond, 1 TFLOP/s is half a million multiply-adds
-// a microsecond.  mma.sync reaches a good half of the rate that was measured with warp-group products.
+// Units once and for all: 1 GB/s is 1000 bytes a microsecond, 1 TFLOP/s is half a million
+// multiply-adds a microsecond.  mma.sync reaches a good half of the rate that was measured with
+// warp-group products.
 #include "search/machine.h"
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 namespace sundog::search {
 namespace {
 
-constexpr double kWarpMmaShare = 0.6;
+constexpr double kWarpMmaShare = 0.7;
 
 }  // namespace
 

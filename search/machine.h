@@ -15,14 +15,15 @@ struct Machine {
   double threads_per_sm = 0, blocks_per_sm = 0;
   double l2_bytes = 0;
   std::vector<std::pair<double, double>> hbm;  // bytes in flight an SM -> bytes/us, both rising
-  double l2_rate = 0, shared_rate = 0;          // bytes/us, whole device
+  double l2_rate = 0, shared_rate = 0;         // bytes/us, whole device
   double tensor_rate = 0, alu_rate = 0, sfu_rate = 0;  // multiply-adds, instructions, evaluations
   double launch_us = 0, fill_us = 0, sync_us = 0;
 };
 
 Machine machine_of(const Device& device);
 
-// Rate of device memory with that many bytes in flight on each SM; at most the last row of the table.
+// Rate of device memory with that many bytes in flight on each SM; at most the last row of the
+// table.
 double hbm_rate(const Machine& machine, double bytes_in_flight);
 inline double hbm_peak(const Machine& machine) { return machine.hbm.back().second; }
 

@@ -1,6 +1,7 @@
-// A term that is needed in two loops is computed in both.  Where the chosen sizes leave one iteration to
-// these loops they are gone, and the second computation finds the first one's result still in registers:
-// that is how a row gets to be read once and held.  Placement need not know, and prices the two alike.
+// A term that is needed in two loops is computed in both.  Where the chosen sizes leave one
+// iteration to these loops they are gone, and the second computation finds the first one's result
+// still in registers: that is how a row gets to be read once and held.  Placement need not know,
+// and prices the two alike.
 #include "search/merge_repeats.h"
 
 #include <map>
@@ -67,7 +68,8 @@ void redirect_statements(std::vector<Statement>& body, const std::vector<uint32_
 
 void renumber(std::vector<Statement>& body, const std::vector<uint32_t>& number) {
   for (Statement& s : body) {
-    if (auto* compute = std::get_if<Compute>(&s.node)) compute->computation = number[compute->computation];
+    if (auto* compute = std::get_if<Compute>(&s.node))
+      compute->computation = number[compute->computation];
     if (auto* store = std::get_if<Store>(&s.node)) store->computation = number[store->computation];
     if (auto* loop = std::get_if<Loop>(&s.node)) renumber(loop->body, number);
   }
@@ -107,7 +109,8 @@ void merge_repeats(Kernel& kernel) {
     if (same[i] == kNone) continue;
     const auto& there = paths[same[i]];
     const auto& here = paths[i];
-    const bool around = there.size() <= here.size() && std::equal(there.begin(), there.end(), here.begin());
+    const bool around =
+        there.size() <= here.size() && std::equal(there.begin(), there.end(), here.begin());
     const bool accumulates = !accumulated_loops(kernel, i).empty();
     if (around && (!accumulates || there == here)) target[i] = same[i];
   }

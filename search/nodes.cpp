@@ -1,9 +1,9 @@
 // A view is flat and a kernel computes in single steps, so a view is taken apart: a sum loses its
-// outermost factor first (parts are joined last), a product is cut in two.  How products are cut decides
-// the size of the space.  With a sum, either both sides keep a share of it (an order of contraction) or
-// all factors that can leave the sum leave together; without one, either both sides have an axis of
-// their own (an outer product) or the largest factor is peeled off, which leaves one chain where
-// all orders would be equally dear.
+// outermost factor first (parts are joined last), a product is cut in two.  How products are cut
+// decides the size of the space.  With a sum, either both sides keep a share of it (an order of
+// contraction) or all factors that can leave the sum leave together; without one, either both sides
+// have an axis of their own (an outer product) or the largest factor is peeled off, which leaves
+// one chain where all orders would be equally dear.
 #include "search/nodes.h"
 
 #include <algorithm>

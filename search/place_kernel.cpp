@@ -1,11 +1,11 @@
-// Placement goes backwards.  The last kernel stores the outputs; for each term that it needs, greatest
-// rank first, it is decided whether the term is loaded from an earlier kernel or computed by one of its
-// nodes.  When nothing is needed any more, the kernel's grid and loops follow (search/kernel_shape.h),
-// it is lowered and priced, and what it loads is left for the kernels before it.  Deciding the top-ranked
-// needed term and no other builds each structure once.
+// Placement goes backwards.  The last kernel stores the outputs; for each term that it needs,
+// greatest rank first, it is decided whether the term is loaded from an earlier kernel or computed
+// by one of its nodes.  When nothing is needed any more, the kernel's grid and loops follow
+// (search/kernel_shape.h), it is lowered and priced, and what it loads is left for the kernels
+// before it.  Deciding the top-ranked needed term and no other builds each structure once.
 //
-// The reference system goes forwards, one operator at a time, and visits between four and some thousand
-// times as many states on the same programs: most of what it builds is needed by nobody.
+// The reference system goes forwards, one operator at a time, and visits between four and some
+// thousand times as many states on the same programs: most of what it builds is needed by nobody.
 #include "search/place_kernel.h"
 
 #include <algorithm>
@@ -19,10 +19,10 @@ namespace sundog::search {
 namespace {
 
 constexpr float kInfinite = std::numeric_limits<float>::infinity();
-// Structures this much slower than the best one are still looked at: there is more than one kind to keep,
-// and numbers or the clock may refuse the first.
+// Structures this much slower than the best one are still looked at: there is more than one kind to
+// keep, and numbers or the clock may refuse the first.
 constexpr double kSlack = 1.25;
-constexpr size_t kMostChoices = 24;   // of part counts
+constexpr size_t kMostChoices = 24;  // of part counts
 constexpr size_t kMostRemembered = 50000;
 constexpr size_t kMostOutputsChosen = 12;
 
@@ -42,7 +42,8 @@ bool Incumbents::offer(int bank, const Structure& s) {
     if (s.key < e.structure.key && e.bank == bank) e.structure = s;
     return best;
   }
-  if (static_cast<int>(list.size()) >= kept_per_kind_ && s.us >= list.back().structure.us) return best;
+  if (static_cast<int>(list.size()) >= kept_per_kind_ && s.us >= list.back().structure.us)
+    return best;
   list.push_back({bank, s});
   std::sort(list.begin(), list.end(), before);
   if (static_cast<int>(list.size()) > kept_per_kind_) list.pop_back();
@@ -168,8 +169,8 @@ bool Placement::is_cut(const RankSet& later, double bytes, const WorkTime& work)
   return us >= incumbents_.best_us() * kSlack;
 }
 
-// A sum over a step or tile of a term with a part, where the outputs lack the part: the split is not
-// used as one.
+// A sum over a step or tile of a term with a part, where the outputs lack the part: the split is
+// not used as one.
 bool Placement::uses_absent_split(const RankedNode& n) const {
   if (!is_reduction(n.node.kind) || bank_.axes()[n.node.axis].level == Level::kPart) return false;
   const AxisId part = bank_.base(bank_.axes()[n.node.axis].base).part;
@@ -253,7 +254,8 @@ void Placement::leaf(const RankSet& later) {
 const std::vector<PlacedKernel>& Placement::place(const KernelBody& body) {
   static const std::vector<PlacedKernel> kNone;
   uint64_t h = 1;
-  for (const BodyItem& i : body.items) h = mix(mix(h, static_cast<uint64_t>(i.term)), static_cast<uint64_t>(i.node));
+  for (const BodyItem& i : body.items)
+    h = mix(mix(h, static_cast<uint64_t>(i.term)), static_cast<uint64_t>(i.node));
   for (int o : body.outputs) h = mix(h, static_cast<uint64_t>(o) + 1000003);
   if (const auto it = placed_.find(h); it != placed_.end()) return it->second;
   std::vector<PlacedKernel> out;

@@ -20,17 +20,17 @@ namespace sundog::search {
 struct PlacedKernel {
   KernelBody body;
   KernelShape shape;
-  std::vector<float> us;                        // by choice of part counts; infinite: does not fit
-  std::vector<std::vector<int64_t>> tiles;      // likewise
+  std::vector<float> us;                    // by choice of part counts; infinite: does not fit
+  std::vector<std::vector<int64_t>> tiles;  // likewise
 };
 
 // Kernels in the order of launching.
 struct Structure {
   std::vector<PlacedKernel> kernels;
-  size_t choice = 0;      // of part counts
+  size_t choice = 0;  // of part counts
   double us = 0;
-  std::string kind;       // kernels, loops, parts: structures of one kind are variations of each other
-  std::string key;        // decisions in order: ties are broken by it
+  std::string kind;  // kernels, loops, parts: structures of one kind are variations of each other
+  std::string key;   // decisions in order: ties are broken by it
 };
 
 // The best structures found so far, a few of each kind.  Shared by the runs over several banks.
@@ -96,11 +96,11 @@ class Placement {
   std::vector<std::vector<int64_t>> choices_;
 
   int most_kernels_ = 1;
-  std::vector<PlacedKernel> done_;        // last kernel first
-  std::vector<float> done_us_;            // by choice
-  KernelBody body_;                       // being filled
-  AxisSet common_;                        // axes that all outputs of it share
-  std::vector<int> readers_;              // of each input, in all kernels so far
+  std::vector<PlacedKernel> done_;  // last kernel first
+  std::vector<float> done_us_;      // by choice
+  KernelBody body_;                 // being filled
+  AxisSet common_;                  // axes that all outputs of it share
+  std::vector<int> readers_;        // of each input, in all kernels so far
   double input_bytes_ = 0, read_bytes_ = 0;
   std::unordered_map<uint64_t, std::vector<PlacedKernel>> placed_;
   std::unordered_map<uint64_t, std::vector<std::vector<float>>> reached_;

@@ -1,13 +1,14 @@
-// Axioms propose, values dispose: each rewrite builds a view, the bank evaluates it and files it under
-// its own value.  If that is the class that was rewritten, the class has gained a view; if not, the
-// proposal was wrong, which is counted and harms nothing.  So a rule needs no proof here, only a good
-// chance, and verification has the last word anyway.
+// Axioms propose, values dispose: each rewrite builds a view, the bank evaluates it and files it
+// under its own value.  If that is the class that was rewritten, the class has gained a view; if
+// not, the proposal was wrong, which is counted and harms nothing.  So a rule needs no proof here,
+// only a good chance, and verification has the last word anyway.
 //
-// The rules are few because views are flat: associativity, commutativity and the exchange of sums need
-// none.  What is left is moving factors into and out of sums, and the exponential against a maximum:
-// exp(a - M) = exp(a - c) * exp(c - M) only with c a partial maximum of a, so that both exponents stay
-// <= 0 whatever the data.  An e-graph over binary operators was tried first and does not saturate on
-// sums of products.
+// The rules are few because views are flat: associativity, commutativity and the exchange of sums
+// need none.  What is left is moving factors into and out of sums, and the exponential against a
+// maximum: exp(a - M) = exp(a - c) * exp(c - M) only with c a partial maximum of a, so that both
+// exponents stay
+// <= 0 whatever the data.  An e-graph over binary operators was tried first and does not saturate
+// on sums of products.
 #include "search/rewrite.h"
 
 #include <algorithm>
@@ -147,7 +148,8 @@ class Rewriter {
   void flatten_linear(ClassId c, const View& v) {
     for (size_t i = 0; i < v.factors.size(); ++i) {
       for (const View& w : views(v.factors[i])) {
-        if (w.kind != ViewKind::kLinear || v.factors.size() + w.factors.size() > kMostAddends) continue;
+        if (w.kind != ViewKind::kLinear || v.factors.size() + w.factors.size() > kMostAddends)
+          continue;
         std::vector<std::pair<Coefficient, ClassId>> addends;
         for (size_t j = 0; j < v.factors.size(); ++j) {
           if (j != i) addends.push_back({v.coefficients[j], v.factors[j]});

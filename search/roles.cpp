@@ -1,6 +1,7 @@
-// Cost, storage and warp layout all ask the same questions of a kernel: which computations load, which
-// are matrix products and which of their axes belong to which side, what is read again and again.  The
-// answers depend on the structure alone, so they are found once and used for every size.
+// Cost, storage and warp layout all ask the same questions of a kernel: which computations load,
+// which are matrix products and which of their axes belong to which side, what is read again and
+// again.  The answers depend on the structure alone, so they are found once and used for every
+// size.
 #include "search/roles.h"
 
 #include <algorithm>
@@ -26,7 +27,7 @@ const ReduceTerm* root_reduction(const Kernel& kernel, const Computation& c) {
 
 // The two factors of a sum of products of computations.
 std::optional<std::pair<LocalTerm, LocalTerm>> product_of_locals(const Kernel& kernel,
-                                                                  const Computation& c) {
+                                                                 const Computation& c) {
   const ReduceTerm* reduce = root_reduction(kernel, c);
   if (reduce == nullptr || reduce->kind != ReduceKind::kSum) return {};
   const auto* apply = std::get_if<ApplyTerm>(&kernel.terms[reduce->operand]);
@@ -109,7 +110,8 @@ std::vector<Role> roles_of(const MuGraph& graph, const Kernel& kernel) {
     collect_reads(kernel, role, locals, c.value);
     for (uint32_t l : locals) {
       roles[l].users.push_back(i);
-      if (role.is_reduction) roles[l].reuse |= (role.tile | role.reduced) - axis_set(kernel.computations[l].axes);
+      if (role.is_reduction)
+        roles[l].reuse |= (role.tile | role.reduced) - axis_set(kernel.computations[l].axes);
     }
     if (role.contraction) {
       roles[role.contraction->left].is_operand = true;
@@ -129,8 +131,8 @@ std::vector<Role> roles_of(const MuGraph& graph, const Kernel& kernel) {
 
 namespace {
 
-// Puts `statement` after the one that finishes `computation`: its own, or the outermost loop that it
-// accumulates over.
+// Puts `statement` after the one that finishes `computation`: its own, or the outermost loop that
+// it accumulates over.
 bool insert_after(std::vector<Statement>& body, uint32_t computation, AxisSet accumulated,
                   const Statement& statement, const Kernel& kernel) {
   for (size_t i = 0; i < body.size(); ++i) {

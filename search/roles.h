@@ -20,19 +20,19 @@ struct Contraction {
 
 struct Role {
   bool is_load = false;
-  uint32_t tensor = 0;                      // of a load
+  uint32_t tensor = 0;  // of a load
   std::optional<Contraction> contraction;
-  bool is_operand = false;                  // of some contraction
+  bool is_operand = false;  // of some contraction
   bool is_reduction = false;
-  DType operand_dtype = DType::kF32;        // 16-bit type in which an MMA could take it, else f32
-  AxisSet tile;                             // axes of the result
-  AxisSet reduced;                          // tile factors that its root reduces
-  AxisSet loops;                            // around it
-  int loop = -1;                            // the innermost loop around it, counted in order
-  AxisSet accumulated;                      // loops that its root reduces
-  AxisSet reuse;                            // tile factors of reductions that read it, beyond its own
-  Work work;                                // of one element of tile x reduced
-  std::vector<InputTerm> inline_reads;      // of device tensors, in place
+  DType operand_dtype = DType::kF32;    // 16-bit type in which an MMA could take it, else f32
+  AxisSet tile;                         // axes of the result
+  AxisSet reduced;                      // tile factors that its root reduces
+  AxisSet loops;                        // around it
+  int loop = -1;                        // the innermost loop around it, counted in order
+  AxisSet accumulated;                  // loops that its root reduces
+  AxisSet reuse;                        // tile factors of reductions that read it, beyond its own
+  Work work;                            // of one element of tile x reduced
+  std::vector<InputTerm> inline_reads;  // of device tensors, in place
   std::vector<uint32_t> users;
 };
 

@@ -6,13 +6,14 @@
 namespace sundog::search {
 
 struct SearchSpace {
-  // Axioms (search/rewrite.h); each only proposes, so switching one off loses candidates, never truth.
-  bool flatten = true;      // x * sum[S](y) = sum[S](x * y), products of products
-  bool exchange = true;     // a sum inside a sum becomes one sum over both axes
-  bool distribute = true;   // sum(x * (a + b)) = sum(x * a) + sum(x * b), where a or b loses an axis
-  bool factor = true;       // x * a + x * b = x * (a + b)
-  bool split_exp = true;    // exp(a - M) = exp(a - c) * exp(c - M), c a partial maximum of a
-  bool online = true;       // the rescaled accumulator
+  // Axioms (search/rewrite.h); each only proposes, so switching one off loses candidates, never
+  // truth.
+  bool flatten = true;     // x * sum[S](y) = sum[S](x * y), products of products
+  bool exchange = true;    // a sum inside a sum becomes one sum over both axes
+  bool distribute = true;  // sum(x * (a + b)) = sum(x * a) + sum(x * b), where a or b loses an axis
+  bool factor = true;      // x * a + x * b = x * (a + b)
+  bool split_exp = true;   // exp(a - M) = exp(a - c) * exp(c - M), c a partial maximum of a
+  bool online = true;      // the rescaled accumulator
 
   int most_kernels = 3;
   int most_split_axes = 1;      // reduced axes that are cut into parts at once
@@ -22,7 +23,7 @@ struct SearchSpace {
   bool prune_by_bound = true;
   bool prune_duplicates = true;
   bool prune_dominated = true;
-  bool keep_casts = false;      // rounding eager
+  bool keep_casts = false;  // rounding eager
 };
 
 }  // namespace sundog::search

@@ -1,7 +1,7 @@
-// A plan cuts every axis into grid, loop and tile; the chosen sizes often leave one value to a factor
-// (a block that holds a whole row, a batch of one row a block).  Emitting those would hand loops of one
-// iteration and index arithmetic over zeros to every later stage, so they are removed here, in one
-// place, instead of being special cases of enumeration and lowering.
+// A plan cuts every axis into grid, loop and tile; the chosen sizes often leave one value to a
+// factor (a block that holds a whole row, a batch of one row a block).  Emitting those would hand
+// loops of one iteration and index arithmetic over zeros to every later stage, so they are removed
+// here, in one place, instead of being special cases of enumeration and lowering.
 #include "search/settle.h"
 
 #include "core/check.h"
@@ -91,8 +91,8 @@ class Settler {
                  const TermCopier& copier) {
     for (const Statement& s : from) {
       if (const auto* store = std::get_if<Store>(&s.node)) {
-        to.push_back({Store{store->computation, store->tensor,
-                            index(store->tensor, store->index, copier)}});
+        to.push_back(
+            {Store{store->computation, store->tensor, index(store->tensor, store->index, copier)}});
       } else if (const auto* loop = std::get_if<Loop>(&s.node)) {
         if (!kept_[loop->factor]) {
           copy_body(loop->body, to, copier);

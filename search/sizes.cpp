@@ -1,8 +1,8 @@
 // Sizes by coordinate descent.  A kernel has one open number a split; the candidates are what the
-// hardware likes (multiples of the tensor-core atom, vectors) and what the shape offers (divisors, the
-// whole axis, one element).  All combinations would be thousands a kernel; starting from a small and a
-// large tile and improving one axis at a time until nothing changes needs some hundred evaluations
-// and gives the same best on every kernel where both were run to the end.
+// hardware likes (multiples of the tensor-core atom, vectors) and what the shape offers (divisors,
+// the whole axis, one element).  All combinations would be thousands a kernel; starting from a
+// small and a large tile and improving one axis at a time until nothing changes needs some hundred
+// evaluations and gives the same best on every kernel where both were run to the end.
 #include "search/sizes.h"
 
 #include <algorithm>
@@ -17,10 +17,10 @@
 namespace sundog::search {
 namespace {
 
-constexpr int64_t kAtom = 16;          // rows of the tensor-core atom
-constexpr int64_t kWidestTile = 256;   // of an axis that is cut over blocks
-constexpr int64_t kLongestStep = 1024; // of a loop, unless it holds the whole axis
-constexpr int64_t kLongestRow = 65536; // held whole
+constexpr int64_t kAtom = 16;           // rows of the tensor-core atom
+constexpr int64_t kWidestTile = 256;    // of an axis that is cut over blocks
+constexpr int64_t kLongestStep = 1024;  // of a loop, unless it holds the whole axis
+constexpr int64_t kLongestRow = 65536;  // held whole
 constexpr int kMostParts = 64;
 constexpr int kMostSweeps = 6;
 
@@ -39,7 +39,8 @@ std::vector<int64_t> tile_candidates(int64_t extent, bool looped) {
     for (int64_t t : {2, 4, 8}) {
       if (t < extent) out.insert(t);
     }
-    // Multiples of the atom that divide the axis; of an axis that none divides, those that waste little.
+    // Multiples of the atom that divide the axis; of an axis that none divides, those that waste
+    // little.
     for (int64_t t = kAtom; t < extent && t <= widest; t += kAtom) {
       const int64_t waste = ceil_div(extent, t) * t - extent;
       if (waste == 0 || (extent % kAtom != 0 && waste < kAtom)) out.insert(t);
@@ -85,6 +86,7 @@ class Descent {
       candidates_.push_back(s.outer == kNoFactor ? std::vector<int64_t>{extent}
                                                  : tile_candidates(extent, s.looped));
     }
+    candidates_.push_back({1, 2});  // atoms of rows a warp
   }
 
   std::optional<SizedKernel> run(const std::vector<int64_t>* near) {
@@ -113,15 +115,18 @@ class Descent {
     return s.shared_part < 0 ? 1 : parts_[static_cast<size_t>(s.shared_part)];
   }
 
-  // 0: the smallest tiles, which fit if any do; 1: middling ones; 2: whole loops, one element a block.
+  // 0: the smallest tiles, which fit if any do; 1: middling ones; 2: whole loops, one element a
+  // block.
   std::vector<size_t> start(int which) const {
     std::vector<size_t> at;
     for (size_t i = 0; i < candidates_.size(); ++i) {
       const auto& list = candidates_[i];
       size_t pick = 0;
-      if (which == 1) {
+      if (i == plan_.splits.size()) {
+        // Rows of a warp: few.
+      } else if (which == 1) {
         while (pick + 1 < list.size() && list[pick] < 4 * kAtom) ++pick;
-      } else if (which == 2 && plan_.splits[i].looped) {
+      } else if (which == 2 && i < plan_.splits.size() && plan_.splits[i].looped) {
         pick = list.size() - 1;
       }
       at.push_back(pick);
@@ -140,11 +145,13 @@ class Descent {
   }
 
   double evaluate(const std::vector<size_t>& at) {
-    for (size_t i = 0; i < at.size(); ++i) {
+    for (size_t i = 0; i < plan_.splits.size(); ++i) {
       set_tile(plan_, plan_.splits[i], candidates_[i][at[i]], count(plan_.splits[i]));
     }
     extents_ = factor_extents(plan_.kernel);
-    const KernelPrice p = price(profile_, plan_.kernel, extents_, machine_);
+    const int rows = static_cast<int>(candidates_.back()[at.back()]);
+    const KernelPrice p = price(profile_, plan_.kernel, extents_, machine_, rows);
+    chained_ = p.chained;
     if (!p.fits) return std::numeric_limits<double>::infinity();
     if (keep_all_) seen_[at] = p.us;
     return p.us;
@@ -165,6 +172,7 @@ class Descent {
         size_t pick = at[i];
         for (size_t c = 0; c < candidates_[i].size(); ++c) {
           if (c == at[i]) continue;
+          if (i == plan_.splits.size() && !chained_) continue;  // makes no difference
           std::vector<size_t> next = at;
           next[i] = c;
           const double there = evaluate(next);
@@ -187,6 +195,7 @@ class Descent {
   }
 
   bool keep_all_ = false;
+  bool chained_ = false;
   std::map<std::vector<size_t>, double> seen_;
   KernelPlan& plan_;
   const KernelProfile& profile_;
@@ -206,28 +215,30 @@ void set_stages(std::vector<Statement>& body, const Kernel& kernel, int stages) 
       const auto* compute = std::get_if<Compute>(&b.node);
       if (compute == nullptr) return false;
       const Computation& c = kernel.computations[compute->computation];
-      return c.storage == Storage::kShared && std::holds_alternative<InputTerm>(kernel.terms[c.value]);
+      return c.storage == Storage::kShared &&
+             std::holds_alternative<InputTerm>(kernel.terms[c.value]);
     });
     const int64_t iterations = kernel.factors[loop->factor].extent;
-    loop->stages = loads ? static_cast<int>(std::min<int64_t>(stages, std::max<int64_t>(iterations, 1))) : 1;
+    loop->stages =
+        loads ? static_cast<int>(std::min<int64_t>(stages, std::max<int64_t>(iterations, 1))) : 1;
     set_stages(loop->body, kernel, stages);
   }
 }
 
 Kernel finish_kernel(const MuGraph& graph, const KernelPlan& plan, const Machine& machine,
-                     AxisId program_axes, std::vector<AxisId>& new_id) {
+                     AxisId program_axes, int rows_per_warp, std::vector<AxisId>& new_id) {
   Settled settled = settle(graph, plan.kernel, program_axes);
   Kernel kernel = std::move(settled.kernel);
   new_id = std::move(settled.new_id);
   merge_repeats(kernel);
   const KernelProfile p = profile(graph, kernel);
   const std::vector<int64_t> extents = factor_extents(kernel);
-  const ThreadLevel level = choose_thread_level(kernel, p.roles, extents, machine.sms);
+  const ThreadLevel level = choose_thread_level(kernel, p.roles, extents, machine.sms, rows_per_warp);
   apply(level, kernel);
   for (size_t i = 0; i < kernel.computations.size(); ++i) {
     kernel.computations[i].warps = level.splits[i];
   }
-  set_stages(kernel.body, kernel, std::max(1, price(p, kernel, extents, machine).stages));
+  set_stages(kernel.body, kernel, std::max(1, price(p, kernel, extents, machine, rows_per_warp).stages));
   return kernel;
 }
 
@@ -255,11 +266,13 @@ MuGraph finish(GraphPlan plan, const std::vector<std::vector<int64_t>>& tiles,
     for (size_t s = 0; s < kernel.splits.size(); ++s) {
       Split& split = kernel.splits[s];
       split.extent = plan.graph.axes[split.axis].extent;
-      const int64_t count = split.shared_part < 0 ? 1 : part_counts[static_cast<size_t>(split.shared_part)];
+      const int64_t count =
+          split.shared_part < 0 ? 1 : part_counts[static_cast<size_t>(split.shared_part)];
       set_tile(kernel, split, tiles[k][s], count);
     }
     std::vector<AxisId> new_id;
-    Kernel done = finish_kernel(plan.graph, kernel, machine, program_axes, new_id);
+    Kernel done = finish_kernel(plan.graph, kernel, machine, program_axes,
+                                static_cast<int>(tiles[k].back()), new_id);
     for (const Part& p : plan.parts) {
       MuAxis& axis = plan.graph.axes[p.mu_axis];
       if (axis.kernel == k) axis.factor = new_id[axis.factor];
@@ -270,7 +283,11 @@ MuGraph finish(GraphPlan plan, const std::vector<std::vector<int64_t>>& tiles,
 }
 
 double predict(const MuGraph& graph, const Kernel& kernel, const Machine& machine) {
-  return price(profile(graph, kernel), kernel, factor_extents(kernel), machine).us;
+  // A finished kernel has its warps: a chained one of few for its rows holds more of them in each.
+  const KernelProfile p = profile(graph, kernel);
+  const std::vector<int64_t> extents = factor_extents(kernel);
+  const KernelPrice one = price(p, kernel, extents, machine, 1);
+  return one.warps == kernel.warps ? one.us : price(p, kernel, extents, machine, 2).us;
 }
 
 double predict(const MuGraph& graph, const Machine& machine) {

@@ -13,7 +13,7 @@ namespace sundog::search {
 // What one kernel costs best for each choice of the shared part counts, and with which tiles.
 struct SizedKernel {
   double us = 0;
-  std::vector<int64_t> tiles;  // one a split
+  std::vector<int64_t> tiles;  // one a split, and the atoms of rows a warp
 };
 
 // Tile extents worth trying along an axis of `extent` values.

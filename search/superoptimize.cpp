@@ -1,6 +1,7 @@
-// The stages in order: the unfused incumbent; a bank without parts and one for each reduced axis that may
-// be cut; placement with one kernel, then two, then three, over all banks in turn so that an incumbent
-// of one prunes the others; then the best structures are lowered, checked and offered to `accept`.
+// The stages in order: the unfused incumbent; a bank without parts and one for each reduced axis
+// that may be cut; placement with one kernel, then two, then three, over all banks in turn so that
+// an incumbent of one prunes the others; then the best structures are lowered, checked and offered
+// to `accept`.
 #include "search/superoptimize.h"
 
 #include <algorithm>
@@ -83,7 +84,7 @@ class Superoptimizer {
   // Sets of reduced axes to cut into parts, single ones first.
   std::vector<AxisSet> part_sets() const {
     std::vector<AxisSet> sets;
-    if (banks_.empty()) return sets;
+    if (banks_.empty() || space_.most_split_axes < 1) return sets;
     const Bank& bank = *banks_[0]->bank;
     std::vector<AxisId> axes;
     for (AxisId a = 0; a < program_.axes.size(); ++a) {
@@ -246,13 +247,15 @@ class Superoptimizer {
       }
     }
     report_.candidates.push_back(report_.unfused);
-    std::stable_sort(report_.candidates.begin(), report_.candidates.end(),
-                     [](const Candidate& a, const Candidate& b) { return a.predicted_us < b.predicted_us; });
+    std::stable_sort(
+        report_.candidates.begin(), report_.candidates.end(),
+        [](const Candidate& a, const Candidate& b) { return a.predicted_us < b.predicted_us; });
   }
 
   void show_progress() const {
     if (!options_.progress) return;
-    options_.progress({limits_.seconds(), limits_.states(), incumbents_.best_us(), report_.bound_us});
+    options_.progress(
+        {limits_.seconds(), limits_.states(), incumbents_.best_us(), report_.bound_us});
   }
 
   void finish_report() {

@@ -39,10 +39,10 @@ struct Progress {
 };
 
 struct SearchOptions {
-  double budget_s = 0;        // 0: no limit of time; needs `clock`
-  uint64_t max_states = 0;    // 0: no limit
-  int top_k = 8;              // candidates wanted
-  int threads = 1;            // does not change the result
+  double budget_s = 0;      // 0: no limit of time; needs `clock`
+  uint64_t max_states = 0;  // 0: no limit
+  int top_k = 8;            // candidates wanted
+  int threads = 1;          // does not change the result
   uint64_t seed = 1;
   const std::atomic<bool>* stop = nullptr;
   // Asked for the candidates in order of predicted time, until top_k are accepted.  Empty: all are.
@@ -54,17 +54,17 @@ struct SearchOptions {
 struct SearchReport {
   std::vector<Candidate> candidates;  // accepted, best first; the unfused one is the last resort
   Candidate unfused;
-  double bound_us = 0;       // no µGraph can be faster
-  double gap = 0;            // best / bound - 1
+  double bound_us = 0;  // no µGraph can be faster
+  double gap = 0;       // best / bound - 1
   uint64_t states = 0;
   uint64_t kernels_priced = 0, structures = 0;
-  uint64_t terms = 0;        // in the largest bank
+  uint64_t terms = 0;  // in the largest bank
   double seconds = 0, time_to_best = 0;
-  std::string stop_reason;   // "exhausted", "budget", "states", "interrupted"
+  std::string stop_reason;  // "exhausted", "budget", "states", "interrupted"
   std::vector<std::pair<std::string, uint64_t>> pruned;  // by rule
-  uint64_t rejected = 0;         // candidates that accept() refused
-  uint64_t kept_undecided = 0;   // found but neither accepted nor refused
-  std::vector<std::string> notes;  // what was left out, and why
+  uint64_t rejected = 0;                                 // candidates that accept() refused
+  uint64_t kept_undecided = 0;                           // found but neither accepted nor refused
+  std::vector<std::string> notes;                        // what was left out, and why
 };
 
 // Errors: the program is not well-formed (check()), or no size of its unfused form fits the device.

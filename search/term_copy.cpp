@@ -1,6 +1,6 @@
-// Copying is a fold over the term: shared subterms are copied once, so the copy has the sharing of the
-// original.  A reduction all of whose factors have been dropped is its operand: the kernels of one
-// block or one iteration need no case of their own.
+// Copying is a fold over the term: shared subterms are copied once, so the copy has the sharing of
+// the original.  A reduction all of whose factors have been dropped is its operand: the kernels of
+// one block or one iteration need no case of their own.
 #include "search/term_copy.h"
 
 #include <type_traits>

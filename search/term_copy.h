@@ -1,5 +1,5 @@
-// Copies terms from one graph to another over other axes: from a program into a kernel, whose axes are
-// factors, or from a kernel into the same kernel with factors dropped.
+// Copies terms from one graph to another over other axes: from a program into a kernel, whose axes
+// are factors, or from a kernel into the same kernel with factors dropped.
 #pragma once
 
 #include <functional>

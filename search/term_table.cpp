@@ -1,11 +1,11 @@
-// Ranks: a topological order of the classes that the outputs reach.  Equal terms compute one another
-// (a * b = c and c / b = a, in effect), so the graph of nodes may have cycles; a depth-first walk from
-// the outputs drops the nodes that close one.
+// Ranks: a topological order of the classes that the outputs reach.  Equal terms compute one
+// another (a * b = c and c / b = a, in effect), so the graph of nodes may have cycles; a
+// depth-first walk from the outputs drops the nodes that close one.
 //
-// What may be stored between kernels is limited by three rules, each of which the search was run without
-// to see that it loses nothing: a reduction must be somewhere below (elementwise work on inputs is
-// recomputed); a unary image of another term is not stored (store the term); and a term that is summed
-// over a part of a tile's factors only is nobody's final result.
+// What may be stored between kernels is limited by three rules, each of which the search was run
+// without to see that it loses nothing: a reduction must be somewhere below (elementwise work on
+// inputs is recomputed); a unary image of another term is not stored (store the term); and a term
+// that is summed over a part of a tile's factors only is nobody's final result.
 #include "search/term_table.h"
 
 #include <algorithm>
@@ -134,8 +134,8 @@ class Ranker {
     for (RankedTerm& t : table_.terms) measure(t);
   }
 
-  // What the node takes at least, if nothing is computed twice.  A product may be the inside of a matrix
-  // product, and a sum is fused with what it sums.
+  // What the node takes at least, if nothing is computed twice.  A product may be the inside of a
+  // matrix product, and a sum is fused with what it sums.
   WorkTime work_of_node(const Node& n) const {
     AxisSet axes;
     for (ClassId o : n.operands) axes |= bank_[o].axes;
@@ -175,10 +175,12 @@ class Ranker {
     for (AxisId base = 0; base < bank_.base_count(); ++base) {
       const BaseAxis& b = bank_.base(base);
       const double extent = static_cast<double>(program.axes[base].extent);
-      const bool whole = (b.whole != kNoAxis && t.axes.has(b.whole)) ||
-                         (b.tile != kNoAxis && t.axes.has(b.tile));
-      if (whole) t.total_bytes *= extent;
-      else if (b.part != kNoAxis && t.axes.has(b.part)) t.total_bytes *= 2;
+      const bool whole =
+          (b.whole != kNoAxis && t.axes.has(b.whole)) || (b.tile != kNoAxis && t.axes.has(b.tile));
+      if (whole)
+        t.total_bytes *= extent;
+      else if (b.part != kNoAxis && t.axes.has(b.part))
+        t.total_bytes *= 2;
     }
   }
 
@@ -241,7 +243,8 @@ class Ranker {
 
 }  // namespace
 
-TermTable term_table(const Bank& bank, const std::vector<ClassId>& outputs, const Machine& machine) {
+TermTable term_table(const Bank& bank, const std::vector<ClassId>& outputs,
+                     const Machine& machine) {
   return Ranker(bank, outputs, machine).run();
 }
 

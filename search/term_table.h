@@ -63,7 +63,7 @@ struct RankedNode {
   Node node;
   std::vector<int> operands;
   WorkTime work;
-  bool dropped = false;       // not to be used; kept, since structures name nodes by position
+  bool dropped = false;  // not to be used; kept, since structures name nodes by position
 };
 struct RankedTerm {
   ClassId id = kNoClass;
@@ -71,7 +71,7 @@ struct RankedTerm {
   LeafKind leaf = LeafKind::kNone;
   bool storable = false;
   bool inline_only = false;
-  double bytes = 4;  // of one element, stored
+  double bytes = 4;        // of one element, stored
   double total_bytes = 0;  // least that a kernel which reads or writes it moves
   std::vector<RankedNode> nodes;
 };
@@ -87,7 +87,8 @@ struct TermTable {
 // Only what the outputs reach, by nodes that close no cycle.
 TermTable term_table(const Bank& bank, const std::vector<ClassId>& outputs, const Machine& machine);
 
-// Drops nodes whose own work takes longer than `limit_us` on the whole device.  Gives the number dropped.
+// Drops nodes whose own work takes longer than `limit_us` on the whole device.  Gives the number
+// dropped.
 int drop_expensive(TermTable& table, double limit_us);
 
 bool is_reduction(NodeKind kind);

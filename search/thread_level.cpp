@@ -1,8 +1,10 @@
-// The thread level follows from tile extents by a few rules, so it is derived and not enumerated; each
-// rule is one of those that won by measurement on skinny products and attention:
-//  - a product uses the tensor core if its padding to the 16 x 8 x 16 atom costs less than the sixteen
+// The thread level follows from tile extents by a few rules, so it is derived and not enumerated;
+// each rule is one of those that won by measurement on skinny products and attention:
+//  - a product uses the tensor core if its padding to the 16 x 8 x 16 atom costs less than the
+//  sixteen
 //    fold rate gains; the M side is the operand that pads less, so with few rows the weight is M;
-//  - its operands are 16 bit and shared, except one that is computed from an accumulator with the same
+//  - its operands are 16 bit and shared, except one that is computed from an accumulator with the
+//  same
 //    rows: that stays in registers (the probabilities of attention);
 //  - warps share a wide tile by rows and columns, a skinny one by the reduced axis, whose parts are
 //    added at the end: loads then stay wide however few rows there are;
@@ -19,7 +21,7 @@ namespace sundog::search {
 namespace {
 
 constexpr double kAtomM = 16, kAtomN = 8, kAtomK = 16;
-constexpr double kMostPadding = 16;    // how much faster a tensor core is than the FMA units
+constexpr double kMostPadding = 16;  // how much faster a tensor core is than the FMA units
 constexpr int kMostWarps = 16;
 constexpr double kElementsPerThread = 16;      // where blocks queue: less overhead an element
 constexpr double kElementsPerThreadAlone = 8;  // where they do not: the shortest time of one
@@ -57,8 +59,12 @@ namespace {
 class Chooser {
  public:
   Chooser(const Kernel& kernel, const std::vector<Role>& roles, const std::vector<int64_t>& extents,
-          double sms)
-      : kernel_(kernel), roles_(roles), extents_(extents), sms_(sms) {
+          double sms, int rows_per_warp)
+      : kernel_(kernel),
+        roles_(roles),
+        extents_(extents),
+        sms_(sms),
+        rows_per_warp_(rows_per_warp) {
     const size_t n = roles.size();
     level_.mma.resize(n);
     level_.storage.assign(n, Storage::kReg);
@@ -95,8 +101,8 @@ class Chooser {
     return level_.mma[i].swap ? roles_[i].contraction->n : roles_[i].contraction->m;
   }
 
-  // A computed operand on the M side whose rows are those of the product that it is computed from, with
-  // enough rows for four warps.
+  // A computed operand on the M side whose rows are those of the product that it is computed from,
+  // with enough rows for four warps.
   bool stays_in_registers(uint32_t i) const {
     if (roles_[i].is_load || roles_[i].is_reduction) return false;
     AxisSet rows;
@@ -162,8 +168,9 @@ class Chooser {
       level_.warps = floor_power(std::clamp<double>(std::ceil(threads / 32), 1, kMostWarps));
       return;
     }
+    level_.chained = chained;
     if (chained) {
-      level_.warps = floor_power(std::min<double>(8, std::floor(rows / kAtomM)));
+      level_.warps = floor_power(std::clamp<double>(rows / (kAtomM * rows_per_warp_), 1, 8));
     } else {
       const double pieces = std::ceil(rows / kAtomM) * std::ceil(deepest / kAtomK);
       level_.warps = floor_power(std::clamp<double>(pieces, 1, 8));
@@ -226,14 +233,16 @@ class Chooser {
   const std::vector<Role>& roles_;
   const std::vector<int64_t>& extents_;
   double sms_;
+  int rows_per_warp_;
   ThreadLevel level_;
 };
 
 }  // namespace
 
 ThreadLevel choose_thread_level(const Kernel& kernel, const std::vector<Role>& roles,
-                                const std::vector<int64_t>& extents, double sms) {
-  return Chooser(kernel, roles, extents, sms).run();
+                                const std::vector<int64_t>& extents, double sms,
+                                int rows_per_warp) {
+  return Chooser(kernel, roles, extents, sms, rows_per_warp).run();
 }
 
 void apply(const ThreadLevel& level, Kernel& kernel) {

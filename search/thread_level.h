@@ -1,5 +1,5 @@
-// The thread level of a kernel: which products use tensor cores, which operand is their M side, where
-// each computation is kept, how the warps share the work.
+// The thread level of a kernel: which products use tensor cores, which operand is their M side,
+// where each computation is kept, how the warps share the work.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +16,27 @@ double tile_count(AxisSet factors, const std::vector<int64_t>& extents);
 // How a contraction of an m x n x k tile is computed.
 struct MmaChoice {
   bool use = false;
-  bool swap = false;      // the second operand is the M side
-  double padded = 0;      // multiply-adds including the padding of the atom
+  bool swap = false;  // the second operand is the M side
+  double padded = 0;  // multiply-adds including the padding of the atom
 };
 MmaChoice choose_mma(double m, double n, double k);
 
 // What a kernel's threads do at given extents (one entry a computation in each vector).
 struct ThreadLevel {
   int warps = 4;
+  bool chained = false;  // a product takes its rows from another one's registers
   std::vector<MmaChoice> mma;
   std::vector<Storage> storage;
   std::vector<DType> dtype;
   std::vector<std::vector<WarpSplit>> splits;
 };
+// `rows_per_warp`: atoms of rows that a warp holds where products are chained through registers; more of
+// them share what a warp reads from shared memory, and take registers.
 ThreadLevel choose_thread_level(const Kernel& kernel, const std::vector<Role>& roles,
-                                const std::vector<int64_t>& extents, double sms);
+                                const std::vector<int64_t>& extents, double sms, int rows_per_warp);
 
-// Writes the choice into the computations, without the warp splits (factors are still to be dropped).
+// Writes the choice into the computations, without the warp splits (factors are still to be
+// dropped).
 void apply(const ThreadLevel& level, Kernel& kernel);
 
 }  // namespace sundog::search

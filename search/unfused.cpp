@@ -1,10 +1,11 @@
-// The program cut where a library would cut it: at reductions and at the operands of products.  What is
-// between two cuts is one elementwise expression and stays one.  Intermediates are f32, so that this
-// µGraph is as exact as kernels get and anything that is refused for its numbers is compared with it.
+// The program cut where a library would cut it: at reductions and at the operands of products. What
+// is between two cuts is one elementwise expression and stays one.  Intermediates are f32, so that
+// this µGraph is as exact as kernels get and anything that is refused for its numbers is compared
+// with it.
 //
-// A reduction may stand under a select that keeps its reads in range (`select(i < a, sum[k](x[i, k]),
-// 0)`).  In a kernel of its own it is computed for every i, so the condition moves into its operand;
-// the same reduction under two conditions is two kernels.
+// A reduction may stand under a select that keeps its reads in range (`select(i < a, sum[k](x[i,
+// k]), 0)`).  In a kernel of its own it is computed for every i, so the condition moves into its
+// operand; the same reduction under two conditions is two kernels.
 #include "search/unfused.h"
 
 #include <algorithm>
@@ -74,9 +75,12 @@ class Unfuser {
   };
 
   static std::string text(const IndexCondition& c) {
-    std::string s = std::to_string(static_cast<int>(c.relation)) + ":" + std::to_string(c.expr.constant);
-    for (const auto& i : c.expr.axes) s += "a" + std::to_string(i.axis) + "*" + std::to_string(i.coefficient);
-    for (const auto& i : c.expr.sizes) s += "s" + std::to_string(i.axis) + "*" + std::to_string(i.coefficient);
+    std::string s =
+        std::to_string(static_cast<int>(c.relation)) + ":" + std::to_string(c.expr.constant);
+    for (const auto& i : c.expr.axes)
+      s += "a" + std::to_string(i.axis) + "*" + std::to_string(i.coefficient);
+    for (const auto& i : c.expr.sizes)
+      s += "s" + std::to_string(i.axis) + "*" + std::to_string(i.coefficient);
     return s;
   }
 
@@ -113,9 +117,7 @@ class Unfuser {
   }
 
   // A leaf costs nothing to compute again, wherever it is read.
-  bool is_leaf(TermId term) const {
-    return operands(program_.terms[term]).empty();
-  }
+  bool is_leaf(TermId term) const { return operands(program_.terms[term]).empty(); }
 
   bool is_product(TermId term) const {
     const auto* apply = std::get_if<ApplyTerm>(&program_.terms[term]);
@@ -156,7 +158,8 @@ class Unfuser {
       for (TermId o : operands(program_.terms[t])) ++uses[o];
     }
     for (TermId r : roots) {
-      if (uses[r] == 1 && std::holds_alternative<ReduceTerm>(program_.terms[r])) stored_once_.insert(r);
+      if (uses[r] == 1 && std::holds_alternative<ReduceTerm>(program_.terms[r]))
+        stored_once_.insert(r);
     }
   }
 
@@ -178,8 +181,8 @@ class Unfuser {
 
   void emit(TermId term, const Guard& guard, AxisSet free, uint32_t tensor) {
     KernelPlan kernel;
-    kernel.kernel.name = "k" + std::to_string(plan_.kernels.size()) + "_" +
-                         plan_.graph.tensors[tensor].decl.name;
+    kernel.kernel.name =
+        "k" + std::to_string(plan_.kernels.size()) + "_" + plan_.graph.tensors[tensor].decl.name;
     const auto* reduce = std::get_if<ReduceTerm>(&program_.terms[term]);
     if (cuts_.contains(key(term, {}))) reduce = nullptr;  // an output that is a cut: a copy
     const AxisSet reduced = reduce == nullptr ? AxisSet() : reduce->axes;
@@ -220,7 +223,8 @@ class Unfuser {
     return kernel.terms.reduce(reduce->kind, copier.copy(reduce->axes), value);
   }
 
-  // `self` is the term that the kernel computes: not to be read from where it is about to be stored.
+  // `self` is the term that the kernel computes: not to be read from where it is about to be
+  // stored.
   TermId copy_guarded(Kernel& kernel, TermId term, TermId self, const Guard& guard,
                       const std::vector<IndexExpr>& index_of) {
     const auto cut = cuts_.find(key(term, guard));

@@ -1,6 +1,6 @@
-// Counting is an algebra: the catalog writes each operator's body once and this one adds up what the
-// primitives cost.  The weights are instruction counts of the code that generated kernels use (division
-// is a reciprocal and a product; exp a product and an ex2), not cycles.
+// Counting is an algebra: the catalog writes each operator's body once and this one adds up what
+// the primitives cost.  The weights are instruction counts of the code that generated kernels use
+// (division is a reciprocal and a product; exp a product and an ex2), not cycles.
 #include "search/work.h"
 
 #include <array>
@@ -39,7 +39,8 @@ struct WorkAlgebra {
 Work work_of(const Op& op) {
   WorkAlgebra algebra;
   std::array<WorkAlgebra::Value, 4> in{};
-  apply(algebra, op, std::span<const WorkAlgebra::Value>(in.data(), static_cast<size_t>(arity(op))));
+  apply(algebra, op,
+        std::span<const WorkAlgebra::Value>(in.data(), static_cast<size_t>(arity(op))));
   return algebra.total;
 }
 

@@ -5,8 +5,8 @@
 
 namespace sundog::search {
 
-// Instruction slots of one evaluation on the general (fused multiply-add, compare, select) and on the
-// special function unit.
+// Instruction slots of one evaluation on the general (fused multiply-add, compare, select) and on
+// the special function unit.
 struct Work {
   double alu = 0;
   double sfu = 0;

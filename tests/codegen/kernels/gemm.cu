@@ -1,5 +1,5 @@
-// c[M, N] = a[M, K] * b[K, N], f16 to f32: a tile of 64 x 64 a block, two stages of cp.async, ldmatrix
-// and mma.  Right as it stands; BUG plants one mistake, the sort that emitters make.
+// c[M, N] = a[M, K] * b[K, N], f16 to f32: a tile of 64 x 64 a block, two stages of cp.async,
+// ldmatrix and mma.  Right as it stands; BUG plants one mistake, the sort that emitters make.
 #include "primitives.cuh"
 
 #ifndef BUG
@@ -33,8 +33,8 @@ constexpr int kTileM = 64, kTileN = 64, kTileK = 32;
 constexpr int kStrideA = kTileK + 8, kStrideB = kTileN + 8;  // padded: rows fall into other banks
 constexpr int kStageBytes = 2 * (kTileM * kStrideA + kTileK * kStrideB);
 
-__device__ void load_stage(sd::f16* tile_a, sd::f16* tile_b, const __half* a, const __half* b, int row,
-                           int column, int k) {
+__device__ void load_stage(sd::f16* tile_a, sd::f16* tile_b, const __half* a, const __half* b,
+                           int row, int column, int k) {
   for (int i = threadIdx.x; i < kTileM * kTileK / 8; i += 128) {
     const int r = i / (kTileK / 8), c = i % (kTileK / 8) * 8;
 #if BUG == BUG_UNINITIALISED_TAIL

@@ -1,4 +1,5 @@
-// One small kernel for each group of primitives, for any device: the tests know what each must give.
+// One small kernel for each group of primitives, for any device: the tests know what each must
+// give.
 #include "primitives.cuh"
 
 // Every code of the 16-bit types, and of the 8-bit types in the low half: its value.
@@ -36,11 +37,11 @@ extern "C" __global__ void __launch_bounds__(256)
     arithmetic(const float* __restrict__ x, const float* __restrict__ y, float* __restrict__ out) {
   const int i = threadIdx.x;
   const float a = x[i], b = y[i];
-  const float results[] = {sd::exp(a),      sd::exp2(a),     sd::log(a),
-                           sd::tanh(a),     sd::erf(a),      sd::rsqrt(a),
-                           sd::sqrt(a),     sd::div(a, b),   sd::fma(a, b, a),
-                           sd::exp_fast(a), sd::max(a, b),   sd::min(a, b),
-                           sd::sin(a),      sd::cos(a),      sd::max_number(a, b),
+  const float results[] = {sd::exp(a),      sd::exp2(a),        sd::log(a),
+                           sd::tanh(a),     sd::erf(a),         sd::rsqrt(a),
+                           sd::sqrt(a),     sd::div(a, b),      sd::fma(a, b, a),
+                           sd::exp_fast(a), sd::max(a, b),      sd::min(a, b),
+                           sd::sin(a),      sd::cos(a),         sd::max_number(a, b),
                            sd::abs(a),      sd::div_fast(a, b), sd::reciprocal_fast(a)};
   for (int f = 0; f < 18; ++f) out[f * 256 + i] = results[f];
 }
@@ -161,7 +162,8 @@ extern "C" __global__ void __launch_bounds__(64)
   }
 }
 
-// Each of four warps hands its number on through two named barriers: 0 and 1 meet, 2 announces to 3.
+// Each of four warps hands its number on through two named barriers: 0 and 1 meet, 2 announces
+// to 3.
 extern "C" __global__ void __launch_bounds__(128) barriers(int* __restrict__ out) {
   auto* slots = reinterpret_cast<int*>(sd::shared_arena());
   const int warp = threadIdx.x / 32;
@@ -173,7 +175,8 @@ extern "C" __global__ void __launch_bounds__(128) barriers(int* __restrict__ out
   if (warp == 3) out[threadIdx.x] = slots[threadIdx.x - 32];
 }
 
-// Every block writes its part, the last one to come adds them all up; the counter ends where it began.
+// Every block writes its part, the last one to come adds them all up; the counter ends where it
+// began.
 extern "C" __global__ void __launch_bounds__(64)
     last_block(float* __restrict__ parts, uint32_t* __restrict__ counter, float* __restrict__ sum) {
   auto* last = reinterpret_cast<uint32_t*>(sd::shared_arena());
