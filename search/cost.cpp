@@ -1,10 +1,10 @@
-// A roofline over six resources with what small kernels are made of on top: launch, the latency until
-// data arrives, too few bytes in flight to fill the memory system, unfilled waves, and the dependent
-// steps of an iteration.  Rates are the device's; the handful of constants below were set so that
-// measured kernels (weight streaming with 2 to 14 stages, one block a row, split attention) come out in
-// the right order and within a fifth.  Tried and dropped: adding all resources up (punishes overlap
-// that does happen), and taking the plain maximum (ranks a kernel that saturates everything with one
-// that saturates one unit).
+// A roofline over six resources with what small kernels are made of on top: launch, the latency
+// until data arrives, too few bytes in flight to fill the memory system, unfilled waves, and the
+// dependent steps of an iteration.  Rates are the device's; the handful of constants below were set
+// so that measured kernels (weight streaming with 2 to 14 stages, one block a row, split attention)
+// come out in the right order and within a fifth.  Tried and dropped: adding all resources up
+// (punishes overlap that does happen), and taking the plain maximum (ranks a kernel that saturates
+// everything with one that saturates one unit).
 #include "search/cost.h"
 
 #include <algorithm>
@@ -16,25 +16,28 @@
 namespace sundog::search {
 namespace {
 
-constexpr double kInFlightWanted = 48e3;  // bytes an SM: more stages gain nothing, and cost their fill
-constexpr double kStageInUse = 1.0;       // stages that are read or being handed over, not in flight
-constexpr double kLeastInFlight = 0.25;   // of a stage, where there is but one
+constexpr double kInFlightWanted =
+    48e3;  // bytes an SM: more stages gain nothing, and cost their fill
+constexpr double kLeastInFlight = 0.25;  // of a stage, where there is but one
 constexpr int kMostStages = 8;
-constexpr double kOverlapLoss = 0.08;     // share of the other resources' time that does not overlap
-constexpr double kStepUs = 0.09;          // one dependent step of an iteration, latency bound
-constexpr double kJoinUs = 0.3;           // adding the parts of warps that share a reduced axis
-constexpr double kReduceUs = 0.2;         // a reduction over the threads of a block, outside loops
-constexpr double kSingleShotShare = 0.85; // of the peak rate, where each block loads all at once
-constexpr double kMostShareOfSm = 3;      // of an SM's even share of the memory rate, that it can draw
+constexpr double kOverlapLoss = 0.08;  // share of the other resources' time that does not overlap
+constexpr double kStepUs = 0.09;       // one dependent step of an iteration, latency bound
+constexpr double kJoinUs = 0.3;        // adding the parts of warps that share a reduced axis
+constexpr double kReduceUs = 0.2;      // a reduction over the threads of a block, outside loops
+constexpr double kSingleShot = 32e3;  // bytes an SM that are asked for at once; the rest queues
+constexpr double kBlockUs = 0.08;     // of an SM, to start a block
+constexpr double kMostShareOfSm = 3;  // of an SM's even share of the memory rate, that it can draw
 constexpr double kReservedShared = 1024;  // bytes a block that the runtime keeps
 constexpr double kRegistersKept = 48;     // a thread: addresses, indices, temporaries
+constexpr double kRegistersKeptScalar = 28;
 constexpr double kMostRegisters = 255;
-constexpr double kMostRegistersScalar = 112;  // without tensor cores more data a thread gains nothing
-constexpr double kWarpsToOverlap = 32;    // on an SM, for its units to work side by side
-constexpr double kWarpsToFill = 8;        // on an SM, for full instruction rate
-constexpr double kShortestRun = 64;       // bytes in a row that memory gives at its full rate
-constexpr double kIdleShare = 0.4;        // of the memory rate that is left however few SMs ask for it
-constexpr double kMostL2Share = 0.7;      // of the L2 that data survives in between two passes
+constexpr double kMostRegistersScalar =
+    112;                                // without tensor cores more data a thread gains nothing
+constexpr double kWarpsToOverlap = 32;  // on an SM, for its units to work side by side
+constexpr double kWarpsToFill = 8;      // on an SM, for full instruction rate
+constexpr double kShortestRun = 64;     // bytes in a row that memory gives at its full rate
+constexpr double kIdleShare = 0.4;    // of the memory rate that is left however few SMs ask for it
+constexpr double kMostL2Share = 0.7;  // of the L2 that data survives in between two passes
 // An instruction that reads its operands from shared memory moves this many bytes a multiply-add.
 constexpr double kSharedBytesFma = 3;
 
@@ -125,14 +128,15 @@ namespace {
 class Pricer {
  public:
   Pricer(const KernelProfile& profile, const Kernel& kernel, const std::vector<int64_t>& extents,
-         const Machine& machine)
+         const Machine& machine, int rows_per_warp)
       : p_(profile), extents_(extents), m_(machine) {
-    level_ = choose_thread_level(kernel, profile.roles, extents, machine.sms);
+    level_ = choose_thread_level(kernel, profile.roles, extents, machine.sms, rows_per_warp);
     blocks_ = count(profile.grid);
   }
 
   KernelPrice run() {
     out_.warps = level_.warps;
+    out_.chained = level_.chained;
     if (!memory()) return out_;
     out_.fits = true;
     arithmetic();
@@ -173,8 +177,8 @@ class Pricer {
         fixed += size;
         if (role.is_load) prologue_bytes_ += size;
       } else if (role.loop >= 0 || role.is_load || role.is_reduction || !role.users.empty()) {
-        // Temporaries of an iteration die with it; a result that is only stored takes no registers of
-        // its own.
+        // Temporaries of an iteration die with it; a result that is only stored takes no registers
+        // of its own.
         if (count(role.loops) > 1 && role.accumulated.empty()) {
           fleeting[static_cast<size_t>(role.loop) % fleeting.size()] += size;
         } else {
@@ -187,25 +191,26 @@ class Pricer {
     const double budget = m_.shared_per_block - fixed;
     if (budget < stage_bytes_) return false;
     if (stage_bytes_ > 0) {
-      const double wanted = std::ceil(kInFlightWanted / stage_bytes_ + kStageInUse);
+      const double wanted = std::ceil(kInFlightWanted / stage_bytes_ + 1);
       const double most = std::min({budget / stage_bytes_, count(p_.loops), double{kMostStages}});
       out_.stages = static_cast<int>(std::clamp(wanted, std::min(2.0, most), most));
     }
     out_.shared_bytes = fixed + stage_bytes_ * out_.stages;
     const double threads = 32.0 * level_.warps;
     const double most = *std::max_element(fleeting.begin(), fleeting.end());
-    const double registers = (held + most) / 4 / threads + kRegistersKept;
+    const double registers = (held + most) / 4 / threads + (uses_mma() ? kRegistersKept : kRegistersKeptScalar);
     if (registers > (uses_mma() ? kMostRegisters : kMostRegistersScalar)) return false;
     if (registers * threads > m_.registers_per_sm) return false;
-    out_.resident = static_cast<int>(std::max(
-        1.0, std::floor(std::min({m_.shared_per_sm / (out_.shared_bytes + kReservedShared),
-                                  m_.registers_per_sm / (registers * threads),
-                                  m_.threads_per_sm / threads, m_.blocks_per_sm}))));
+    out_.resident = static_cast<int>(
+        std::max(1.0, std::floor(std::min({m_.shared_per_sm / (out_.shared_bytes + kReservedShared),
+                                           m_.registers_per_sm / (registers * threads),
+                                           m_.threads_per_sm / threads, m_.blocks_per_sm}))));
     return true;
   }
 
   bool uses_mma() const {
-    return std::any_of(level_.mma.begin(), level_.mma.end(), [](const MmaChoice& m) { return m.use; });
+    return std::any_of(level_.mma.begin(), level_.mma.end(),
+                       [](const MmaChoice& m) { return m.use; });
   }
 
   bool splits_reduced(uint32_t i) const {
@@ -213,6 +218,17 @@ class Pricer {
       if (p_.roles[i].reduced.has(s.factor)) return true;
     }
     return false;
+  }
+
+  // Bytes of an operand that the warps read from shared memory: those that differ only along the other
+  // operand's axes read the same.
+  double operand_bytes(uint32_t i, uint32_t operand, AxisSet others) const {
+    if (level_.storage[operand] == Storage::kReg) return 0;
+    double readers = 1;
+    for (const WarpSplit& s : level_.splits[i]) {
+      if (others.has(s.factor)) readers *= s.count;
+    }
+    return storage_bytes(operand) * readers;
   }
 
   void arithmetic() {
@@ -223,7 +239,8 @@ class Pricer {
       const double elements = times * count(role.tile | role.reduced);
       if (level_.mma[i].use) {
         tensor_ += times * level_.mma[i].padded;
-        shared_ += times * 2 * (storage_bytes(role.contraction->left) + storage_bytes(role.contraction->right));
+        shared_ += times * (operand_bytes(i, role.contraction->left, role.contraction->n) +
+                            operand_bytes(i, role.contraction->right, role.contraction->m));
       } else {
         alu_ += elements * role.work.alu;
         sfu_ += elements * role.work.sfu;
@@ -256,31 +273,40 @@ class Pricer {
     }
   }
 
-  double total() const {
+  double total() {
     const double busy = std::min(blocks_, m_.sms * out_.resident);
     const double per_sm = std::ceil(blocks_ / m_.sms);
     const double waves = std::max(1.0, std::ceil(blocks_ / (m_.sms * out_.resident)));
-    const double staged_ahead =
-        stage_bytes_ * std::max(out_.stages - kStageInUse, out_.stages > 1 ? 0.8 : kLeastInFlight);
+    // One stage is being read; with more of them the next load is issued sooner after that.
+    const double ahead = out_.stages - 1 + 0.5 * (out_.stages - 2.0) / out_.stages;
+    const double staged_ahead = stage_bytes_ * std::max(ahead, kLeastInFlight);
     const double in_flight =
         std::max({staged_ahead, register_stage_, prologue_bytes_, 512.0}) * busy / m_.sms;
     const double used = std::min(1.0, blocks_ / m_.sms);
-    // What is loaded at once by blocks that all run at once waits for memory once, which is the fill.
+    // What is loaded at once by blocks that all run at once waits for memory once, which is the
+    // fill.
     const bool streams = waves > 1 || stage_bytes_ + register_stage_ > 0;
-    const double rate = streams ? hbm_rate(m_, in_flight) * (kIdleShare + (1 - kIdleShare) * used)
-                                : hbm_peak(m_) * kSingleShotShare * std::min(1.0, kMostShareOfSm * used);
+    const double rate =
+        streams ? hbm_rate(m_, in_flight) * (kIdleShare + (1 - kIdleShare) * used)
+                : hbm_peak(m_) * std::min(1.0, kMostShareOfSm * used);
     const double ragged = waves / std::max(blocks_ / (m_.sms * out_.resident), 1e-9);
     // Writes need no bytes in flight to be waited for, but they share the wires.
     const double moved = std::max(read_ / rate, (read_ + written_) / hbm_peak(m_));
-    const double hbm = moved * (waves > 1 ? 1 + 0.5 * (ragged - 1) : 1);
+    double queued = 0;
+    if (!streams) {
+      const double rest = std::max(0.0, prologue_bytes_ * busy / m_.sms - kSingleShot);
+      queued = rest * m_.sms / hbm_rate(m_, kSingleShot);
+    }
+    const double hbm = std::max(moved, queued) * (waves > 1 ? 1 + 0.5 * (ragged - 1) : 1);
     // The busiest SM works through its blocks; too few warps on it leave issue slots empty.
     const double load = per_sm * m_.sms / std::max(blocks_, 1.0);
     const double warps = level_.warps * std::min<double>(out_.resident, per_sm);
     const double slow = load * std::max(1.0, kWarpsToFill / warps);
     // Warps of a block go through products, exponentials and sums one after the other: with few of
     // them on an SM its units take turns.
-    const std::array<double, 4> units = {shared_ / m_.shared_rate * load, tensor_ / m_.tensor_rate * slow,
-                                         alu_ / m_.alu_rate * slow, sfu_ / m_.sfu_rate * slow};
+    const std::array<double, 4> units = {shared_ / m_.shared_rate * load,
+                                         tensor_ / m_.tensor_rate * slow, alu_ / m_.alu_rate * slow,
+                                         sfu_ / m_.sfu_rate * slow};
     double all = 0, longest = 0;
     for (double x : units) all += x, longest = std::max(longest, x);
     const double apart = 1 - std::min(0.9, warps / kWarpsToOverlap);
@@ -290,7 +316,9 @@ class Pricer {
       loading += computing;
       computing = 0;
     }
-    const std::array<double, 4> t = {loading, l2_ / m_.l2_rate, computing, steps_ * kStepUs * waves};
+    const std::array<double, 5> t = {loading, l2_ / m_.l2_rate, computing,
+                                     steps_ * kStepUs * waves, (per_sm - 1) * kBlockUs};
+    out_.by_resource = {loading, t[1], units[0], units[1], units[2], units[3], t[3], t[4]};
     double sum = 0, most = 0;
     for (double x : t) sum += x, most = std::max(most, x);
     const double pipeline_fill = stage_bytes_ * busy / rate;
@@ -313,8 +341,8 @@ class Pricer {
 }  // namespace
 
 KernelPrice price(const KernelProfile& profile, const Kernel& kernel,
-                  const std::vector<int64_t>& extents, const Machine& machine) {
-  return Pricer(profile, kernel, extents, machine).run();
+                  const std::vector<int64_t>& extents, const Machine& machine, int rows_per_warp) {
+  return Pricer(profile, kernel, extents, machine, rows_per_warp).run();
 }
 
 }  // namespace sundog::search

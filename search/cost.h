@@ -8,6 +8,7 @@
 // few.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -50,6 +51,8 @@ struct KernelPrice {
   int resident = 1;  // blocks an SM holds
   int warps = 4;
   bool chained = false;     // rows_per_warp matters
+  // Time by resource, us: memory, L2, shared memory, tensor cores, ALU, SFU, dependent steps, blocks.
+  std::array<double, 8> by_resource{};
 };
 
 // require: `extents` has one entry a factor of the kernel.
