@@ -21,22 +21,26 @@ constexpr double kInFlightWanted =
 constexpr double kLeastInFlight = 0.25;  // of a stage, where there is but one
 constexpr int kMostStages = 8;
 constexpr double kOverlapLoss = 0.08;  // share of the other resources' time that does not overlap
+constexpr double kComputeLoss = 0.2;   // likewise of loading and computing, whichever is shorter
 constexpr double kStepUs = 0.09;       // one dependent step of an iteration, latency bound
 constexpr double kJoinUs = 0.3;        // adding the parts of warps that share a reduced axis
 constexpr double kReduceUs = 0.2;      // a reduction over the threads of a block, outside loops
-constexpr double kSingleShot = 32e3;  // bytes an SM that are asked for at once; the rest queues
-constexpr double kBlockUs = 0.08;     // of an SM, to start a block
-constexpr double kMostShareOfSm = 3;  // of an SM's even share of the memory rate, that it can draw
+constexpr double kSingleShot = 40e3;   // bytes a block asks for at once; the rest queues
+constexpr double kBlockUs = 0.08;      // of an SM, to start a block
+constexpr double kMostShareOfSm = 3;   // of an SM's even share of the memory rate, that it can draw
 constexpr double kReservedShared = 1024;  // bytes a block that the runtime keeps
 constexpr double kRegistersKept = 48;     // a thread: addresses, indices, temporaries
-constexpr double kRegistersKeptScalar = 28;
+constexpr double kRegistersKeptScalar = 16;
+constexpr double kLoadedLate =
+    0.5;  // of what is loaded to registers flat, that is not held at once
 constexpr double kMostRegisters = 255;
 constexpr double kMostRegistersScalar =
     112;                                // without tensor cores more data a thread gains nothing
-constexpr double kWarpsToOverlap = 32;  // on an SM, for its units to work side by side
+constexpr double kWarpsToOverlap = 20;  // on an SM, for its units to work side by side
 constexpr double kWarpsToFill = 8;      // on an SM, for full instruction rate
 constexpr double kShortestRun = 64;     // bytes in a row that memory gives at its full rate
 constexpr double kIdleShare = 0.4;    // of the memory rate that is left however few SMs ask for it
+constexpr double kOwnCache = 32e3;    // bytes of an SM's first-level cache that last
 constexpr double kMostL2Share = 0.7;  // of the L2 that data survives in between two passes
 // An instruction that reads its operands from shared memory moves this many bytes a multiply-add.
 constexpr double kSharedBytesFma = 3;
@@ -182,7 +186,7 @@ class Pricer {
         if (count(role.loops) > 1 && role.accumulated.empty()) {
           fleeting[static_cast<size_t>(role.loop) % fleeting.size()] += size;
         } else {
-          held += size;
+          held += role.is_load ? kLoadedLate * size : size;
         }
         if (role.is_load) (count(role.loops) > 1 ? register_stage_ : prologue_bytes_) += size;
       }
@@ -198,7 +202,8 @@ class Pricer {
     out_.shared_bytes = fixed + stage_bytes_ * out_.stages;
     const double threads = 32.0 * level_.warps;
     const double most = *std::max_element(fleeting.begin(), fleeting.end());
-    const double registers = (held + most) / 4 / threads + (uses_mma() ? kRegistersKept : kRegistersKeptScalar);
+    const double registers =
+        (held + most) / 4 / threads + (uses_mma() ? kRegistersKept : kRegistersKeptScalar);
     if (registers > (uses_mma() ? kMostRegisters : kMostRegistersScalar)) return false;
     if (registers * threads > m_.registers_per_sm) return false;
     out_.resident = static_cast<int>(
@@ -220,8 +225,8 @@ class Pricer {
     return false;
   }
 
-  // Bytes of an operand that the warps read from shared memory: those that differ only along the other
-  // operand's axes read the same.
+  // Bytes of an operand that the warps read from shared memory: those that differ only along the
+  // other operand's axes read the same.
   double operand_bytes(uint32_t i, uint32_t operand, AxisSet others) const {
     if (level_.storage[operand] == Storage::kReg) return 0;
     double readers = 1;
@@ -261,7 +266,10 @@ class Pricer {
       const double moved = blocks_ * count((t.index | t.times) - p_.grid) * t.element_bytes;
       double unique = count(t.index) * t.element_bytes;
       if (t.tensor_bytes > 0) unique = std::min(unique, t.tensor_bytes);
-      l2_ += std::max(unique, moved);
+      // What every block reads into registers stays in the SM's own cache from block to block.
+      const bool cached = !t.is_store && (t.index & p_.grid).empty() && unique <= kOwnCache &&
+                          level_.storage[t.computation] == Storage::kReg;
+      l2_ += std::max(unique, cached ? std::min(moved, unique * m_.sms) : moved);
       bool again = false;
       for (size_t j = 0; j < i; ++j) again |= !t.is_store && p_.traffic[j].tensor == t.tensor;
       // Rows shorter than what memory moves at once waste the rest of it.
@@ -280,15 +288,14 @@ class Pricer {
     // One stage is being read; with more of them the next load is issued sooner after that.
     const double ahead = out_.stages - 1 + 0.5 * (out_.stages - 2.0) / out_.stages;
     const double staged_ahead = stage_bytes_ * std::max(ahead, kLeastInFlight);
-    const double in_flight =
-        std::max({staged_ahead, register_stage_, prologue_bytes_, 512.0}) * busy / m_.sms;
+    const double unstaged = std::min(kSingleShot, register_stage_ + prologue_bytes_);
+    const double in_flight = std::max({staged_ahead, unstaged, 512.0}) * busy / m_.sms;
     const double used = std::min(1.0, blocks_ / m_.sms);
     // What is loaded at once by blocks that all run at once waits for memory once, which is the
     // fill.
     const bool streams = waves > 1 || stage_bytes_ + register_stage_ > 0;
-    const double rate =
-        streams ? hbm_rate(m_, in_flight) * (kIdleShare + (1 - kIdleShare) * used)
-                : hbm_peak(m_) * std::min(1.0, kMostShareOfSm * used);
+    const double rate = streams ? hbm_rate(m_, in_flight) * (kIdleShare + (1 - kIdleShare) * used)
+                                : hbm_peak(m_) * std::min(1.0, kMostShareOfSm * used);
     const double ragged = waves / std::max(blocks_ / (m_.sms * out_.resident), 1e-9);
     // Writes need no bytes in flight to be waited for, but they share the wires.
     const double moved = std::max(read_ / rate, (read_ + written_) / hbm_peak(m_));
@@ -311,18 +318,18 @@ class Pricer {
     for (double x : units) all += x, longest = std::max(longest, x);
     const double apart = 1 - std::min(0.9, warps / kWarpsToOverlap);
     double computing = longest + apart * (all - longest), loading = hbm;
-    if (!streams && stage_bytes_ == 0 && prologue_bytes_ > 0) {
-      // All is loaded before anything is computed.
-      loading += computing;
-      computing = 0;
+    if (stage_bytes_ == 0) {
+      // A block computes when it has loaded; only other blocks on the SM load meanwhile.
+      loading += computing / std::min<double>(out_.resident, per_sm);
     }
-    const std::array<double, 5> t = {loading, l2_ / m_.l2_rate, computing,
-                                     steps_ * kStepUs * waves, (per_sm - 1) * kBlockUs};
+    const std::array<double, 5> t = {loading, l2_ / m_.l2_rate, computing, steps_ * kStepUs * waves,
+                                     (per_sm - 1) * kBlockUs};
     out_.by_resource = {loading, t[1], units[0], units[1], units[2], units[3], t[3], t[4]};
     double sum = 0, most = 0;
     for (double x : t) sum += x, most = std::max(most, x);
     const double pipeline_fill = stage_bytes_ * busy / rate;
-    return m_.launch_us + m_.fill_us + most + kOverlapLoss * (sum - most) + pipeline_fill +
+    return m_.launch_us + m_.fill_us + most + kOverlapLoss * (sum - most) +
+           (kComputeLoss - kOverlapLoss) * std::min(loading, computing) + pipeline_fill +
            serial_us_ + (joins_ ? kJoinUs : 0);
   }
 

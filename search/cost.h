@@ -50,8 +50,9 @@ struct KernelPrice {
   int stages = 1;
   int resident = 1;  // blocks an SM holds
   int warps = 4;
-  bool chained = false;     // rows_per_warp matters
-  // Time by resource, us: memory, L2, shared memory, tensor cores, ALU, SFU, dependent steps, blocks.
+  bool chained = false;  // rows_per_warp matters
+  // Time by resource, us: memory, L2, shared memory, tensor cores, ALU, SFU, dependent steps,
+  // blocks.
   std::array<double, 8> by_resource{};
 };
 

@@ -93,7 +93,7 @@ class Descent {
     if (near != nullptr) {
       descend(nearest(*near));
     } else {
-      for (int which = 0; which < 3; ++which) descend(start(which));
+      for (int which = 0; which < 4; ++which) descend(start(which));
     }
     if (best_ == std::numeric_limits<double>::infinity()) return {};
     return SizedKernel{best_, best_tiles_};
@@ -126,8 +126,10 @@ class Descent {
         // Rows of a warp: few.
       } else if (which == 1) {
         while (pick + 1 < list.size() && list[pick] < 4 * kAtom) ++pick;
-      } else if (which == 2 && i < plan_.splits.size() && plan_.splits[i].looped) {
+      } else if (which == 2 && plan_.splits[i].looped) {
         pick = list.size() - 1;
+      } else if (which == 3 && !plan_.splits[i].looped) {
+        while (pick + 1 < list.size() && list[pick] < 8 * kAtom) ++pick;
       }
       at.push_back(pick);
     }
@@ -233,12 +235,14 @@ Kernel finish_kernel(const MuGraph& graph, const KernelPlan& plan, const Machine
   merge_repeats(kernel);
   const KernelProfile p = profile(graph, kernel);
   const std::vector<int64_t> extents = factor_extents(kernel);
-  const ThreadLevel level = choose_thread_level(kernel, p.roles, extents, machine.sms, rows_per_warp);
+  const ThreadLevel level =
+      choose_thread_level(kernel, p.roles, extents, machine.sms, rows_per_warp);
   apply(level, kernel);
   for (size_t i = 0; i < kernel.computations.size(); ++i) {
     kernel.computations[i].warps = level.splits[i];
   }
-  set_stages(kernel.body, kernel, std::max(1, price(p, kernel, extents, machine, rows_per_warp).stages));
+  set_stages(kernel.body, kernel,
+             std::max(1, price(p, kernel, extents, machine, rows_per_warp).stages));
   return kernel;
 }
 

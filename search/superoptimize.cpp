@@ -210,6 +210,8 @@ class Superoptimizer {
       return a.predicted_us < b.predicted_us;
     });
     std::erase_if(out, [&](const Candidate& c) { return !fits_device(c.graph); });
+    const auto same = [](const Candidate& a, const Candidate& b) { return a.graph == b.graph; };
+    out.erase(std::unique(out.begin(), out.end(), same), out.end());
     if (out.size() > wanted) out.resize(wanted);
     return out;
   }

@@ -30,8 +30,8 @@ struct ThreadLevel {
   std::vector<DType> dtype;
   std::vector<std::vector<WarpSplit>> splits;
 };
-// `rows_per_warp`: atoms of rows that a warp holds where products are chained through registers; more of
-// them share what a warp reads from shared memory, and take registers.
+// `rows_per_warp`: atoms of rows that a warp holds where products are chained through registers;
+// more of them share what a warp reads from shared memory, and take registers.
 ThreadLevel choose_thread_level(const Kernel& kernel, const std::vector<Role>& roles,
                                 const std::vector<int64_t>& extents, double sms, int rows_per_warp);
 
