@@ -22,6 +22,7 @@ constexpr double kLeastInFlight = 0.25;  // of a stage, where there is but one
 constexpr int kMostStages = 8;
 constexpr double kOverlapLoss = 0.08;  // share of the other resources' time that does not overlap
 constexpr double kComputeLoss = 0.2;   // likewise of loading and computing, whichever is shorter
+constexpr double kStepShare = 0.5;     // of the dependent steps that add to the units' time
 constexpr double kStepUs = 0.09;       // one dependent step of an iteration, latency bound
 constexpr double kJoinUs = 0.3;        // adding the parts of warps that share a reduced axis
 constexpr double kReduceUs = 0.2;      // a reduction over the threads of a block, outside loops
@@ -36,7 +37,7 @@ constexpr double kLoadedLate =
 constexpr double kMostRegisters = 255;
 constexpr double kMostRegistersScalar =
     112;                                // without tensor cores more data a thread gains nothing
-constexpr double kWarpsToOverlap = 20;  // on an SM, for its units to work side by side
+constexpr double kWarpsToOverlap = 16;  // on an SM, for its units to work side by side
 constexpr double kWarpsToFill = 8;      // on an SM, for full instruction rate
 constexpr double kShortestRun = 64;     // bytes in a row that memory gives at its full rate
 constexpr double kIdleShare = 0.4;    // of the memory rate that is left however few SMs ask for it
@@ -107,9 +108,10 @@ double hbm_rate(const Machine& machine, double in_flight) {
   return last.second;
 }
 
-KernelProfile profile(const MuGraph& graph, const Kernel& kernel) {
+KernelProfile profile(const MuGraph& graph, const Kernel& kernel,
+                      const std::set<std::string>& wide) {
   KernelProfile out;
-  out.roles = roles_of(graph, kernel);
+  out.roles = roles_of(graph, kernel, wide);
   out.repeats = repeats(kernel);
   for (AxisId f : kernel.grid) out.grid.insert(f);
   for (uint32_t i = 0; i < out.roles.size(); ++i) {
@@ -317,12 +319,14 @@ class Pricer {
     double all = 0, longest = 0;
     for (double x : units) all += x, longest = std::max(longest, x);
     const double apart = 1 - std::min(0.9, warps / kWarpsToOverlap);
-    double computing = longest + apart * (all - longest), loading = hbm;
+    // What an iteration cannot overlap with itself: barriers, shuffles, the latency of a product.
+    const double steps = steps_ * kStepUs * waves;
+    double computing = longest + apart * (all - longest) + kStepShare * steps, loading = hbm;
     if (stage_bytes_ == 0) {
       // A block computes when it has loaded; only other blocks on the SM load meanwhile.
       loading += computing / std::min<double>(out_.resident, per_sm);
     }
-    const std::array<double, 5> t = {loading, l2_ / m_.l2_rate, computing, steps_ * kStepUs * waves,
+    const std::array<double, 5> t = {loading, l2_ / m_.l2_rate, computing, steps,
                                      (per_sm - 1) * kBlockUs};
     out_.by_resource = {loading, t[1], units[0], units[1], units[2], units[3], t[3], t[4]};
     double sum = 0, most = 0;

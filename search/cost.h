@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,7 +42,9 @@ struct KernelProfile {
   AxisSet loops;
 };
 
-KernelProfile profile(const MuGraph& graph, const Kernel& kernel);
+// `wide`: computations that are not stored narrower than f32.
+KernelProfile profile(const MuGraph& graph, const Kernel& kernel,
+                      const std::set<std::string>& wide = {});
 
 struct KernelPrice {
   bool fits = false;

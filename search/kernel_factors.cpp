@@ -42,7 +42,7 @@ void KernelLowerer::add_split_of(AxisId base) {
   Split s;
   s.axis = base;
   s.extent = graph.axes[base].extent;
-  const std::string& name = graph.axes[base].name;
+  const std::string name = graph.axes[base].name;  // axes may be added below
   auto& factors = plan_.kernel.factors;
   const auto add = [&](const std::string& suffix) {
     factors.push_back({name + suffix, base, 1, 1});

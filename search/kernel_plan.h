@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,7 @@ struct Split {
 struct KernelPlan {
   Kernel kernel;
   std::vector<Split> splits;
+  std::set<std::string> wide;  // computations whose values may leave the range of 16 bits
 };
 
 // A factor whose extent several kernels share: how many partial results an axis is cut into.

@@ -25,6 +25,8 @@ void Lowerer::add_kernel(const KernelBody& body, const KernelShape& shape,
   kernel.kernel.name = "k" + std::to_string(plan_.kernels.size());
   hoist_loads(plan_.graph, kernel.kernel);
   separate_operands(kernel.kernel);
+  // Copies of accumulators are as wide as those.
+  for (const std::string& name : std::set<std::string>(kernel.wide)) kernel.wide.insert(name + "c");
   plan_.kernels.push_back(std::move(kernel));
 }
 
@@ -370,6 +372,7 @@ TermId KernelLowerer::compute(int rank, TermId value, Slot slot, uint32_t rescal
   for (AxisId f : factors) c.axes.push_back(f);
   c.value = value;
   c.rescale = rescale;
+  if ((term_class(rank).range & kUnboundedExp) != 0) plan_.wide.insert(c.name);
   const uint32_t id = static_cast<uint32_t>(k.computations.size());
   k.computations.push_back(std::move(c));
   slots_[slot].push_back({Compute{id}});

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "core/check.h"
 #include "search/bound.h"
@@ -22,7 +23,8 @@ constexpr float kInfinite = std::numeric_limits<float>::infinity();
 // Structures this much slower than the best one are still looked at: there is more than one kind to
 // keep, and numbers or the clock may refuse the first.
 constexpr double kSlack = 1.25;
-constexpr size_t kMostChoices = 24;  // of part counts
+constexpr double kSlackOfMany = 1.02;  // of more than two kernels: seldom better, and many
+constexpr size_t kMostChoices = 24;    // of part counts
 constexpr size_t kMostRemembered = 50000;
 constexpr size_t kMostOutputsChosen = 12;
 
@@ -158,6 +160,8 @@ bool Placement::is_dominated(const RankSet& pending) {
   return false;
 }
 
+double Placement::slack() const { return most_kernels_ > 2 ? kSlackOfMany : kSlack; }
+
 bool Placement::is_cut(const RankSet& later, double bytes, const WorkTime& work) {
   if (!space_.prune_by_bound) return false;
   double stores = 0;
@@ -166,7 +170,7 @@ bool Placement::is_cut(const RankSet& later, double bytes, const WorkTime& work)
   const double moved = bytes + std::max(0.0, input_bytes_ - read_bytes_) + stores;
   const double busy = std::max({moved / hbm_peak(machine_), work.tensor, work.alu, work.sfu});
   const double us = least(done_us_) + structure_bound(machine_, launches, 0) + busy;
-  return us >= incumbents_.best_us() * kSlack;
+  return us >= incumbents_.best_us() * slack();
 }
 
 // A sum over a step or tile of a term with a part, where the outputs lack the part: the split is
@@ -188,7 +192,7 @@ void Placement::fill(RankSet need, RankSet later, double bytes, WorkTime work) {
   }
   const int x = need.top();
   if (x < 0) {
-    leaf(later);
+    leaf(later, work);
     return;
   }
   need.erase(x);
@@ -230,8 +234,41 @@ void Placement::fill(RankSet need, RankSet later, double bytes, WorkTime work) {
   body_.items.pop_back();
 }
 
-void Placement::leaf(const RankSet& later) {
-  const std::vector<PlacedKernel> placed = place(body_);
+// Whether a kernel that stores, loads and reduces the same, in the same loops, was seen with no
+// more work of any kind in no more steps.  What is left are variations of elementwise terms.
+bool Placement::does_more(const KernelBody& body, const KernelShape& shape, const WorkTime& work) {
+  uint64_t key = mix(shape.looped.bits(), shape.grid_parts.bits());
+  std::set<int> summed_products;  // how a summed product is cut decides what is a matrix product
+  for (const BodyItem& item : body.items) {
+    if (item.node < 0) continue;
+    const RankedNode& n =
+        table_.terms[static_cast<size_t>(item.term)].nodes[static_cast<size_t>(item.node)];
+    if (is_reduction(n.node.kind)) summed_products.insert(n.operands.back());
+  }
+  for (size_t i = 0; i < body.items.size(); ++i) {
+    const BodyItem& item = body.items[i];
+    const RankedTerm& t = table_.terms[static_cast<size_t>(item.term)];
+    const bool reduces =
+        item.node >= 0 && is_reduction(t.nodes[static_cast<size_t>(item.node)].node.kind);
+    const bool summed = i > 0 && item.node >= 0 && summed_products.contains(item.term);
+    if (item.node >= 0 && !reduces && !summed) continue;
+    key = mix(mix(key, static_cast<uint64_t>(item.term)), static_cast<uint64_t>(item.node));
+    key = mix(mix(key, static_cast<uint64_t>(shape.stage[i])), shape.events[i]);
+  }
+  for (int o : body.outputs) key = mix(key, static_cast<uint64_t>(o) + 1000003);
+  auto& seen = efforts_[key];
+  for (const Effort& e : seen) {
+    if (e.items <= body.items.size() && e.work.tensor <= work.tensor && e.work.alu <= work.alu &&
+        e.work.sfu <= work.sfu) {
+      return true;
+    }
+  }
+  seen.push_back({work, body.items.size()});
+  return false;
+}
+
+void Placement::leaf(const RankSet& later, const WorkTime& work) {
+  const std::vector<PlacedKernel> placed = place(body_, work);
   const KernelBody saved_body = body_;
   const AxisSet saved_common = common_;
   for (const PlacedKernel& k : placed) {
@@ -251,7 +288,7 @@ void Placement::leaf(const RankSet& later) {
   common_ = saved_common;
 }
 
-const std::vector<PlacedKernel>& Placement::place(const KernelBody& body) {
+const std::vector<PlacedKernel>& Placement::place(const KernelBody& body, const WorkTime& work) {
   static const std::vector<PlacedKernel> kNone;
   uint64_t h = 1;
   for (const BodyItem& i : body.items)
@@ -262,6 +299,10 @@ const std::vector<PlacedKernel>& Placement::place(const KernelBody& body) {
   const std::vector<KernelShape> shapes = kernel_shapes(bank_, table_, body);
   if (shapes.empty()) ++counts_.cut_as_duplicate;
   for (const KernelShape& shape : shapes) {
+    if (space_.prune_dominated && does_more(body, shape, work)) {
+      ++counts_.cut_as_dominated;
+      continue;
+    }
     PlacedKernel k{body, shape, {}, {}};
     ++counts_.kernels_priced;
     if (price(k)) {
@@ -278,10 +319,17 @@ bool Placement::price(PlacedKernel& kernel) {
   Lowerer lowerer(bank_, table_);
   lowerer.add_kernel(kernel.body, kernel.shape, {});
   KernelPlan& plan = lowerer.plan().kernels[0];
-  const KernelProfile p = profile(lowerer.plan().graph, plan.kernel);
+  const KernelProfile p = profile(lowerer.plan().graph, plan.kernel, plan.wide);
   const auto& parts = lowerer.plan().parts;
   bool any = false;
   std::optional<SizedKernel> sized;
+  // Kernels that are cut alike are best at much the same tiles.
+  std::vector<uint64_t> cut;
+  for (const Split& s : plan.splits) {
+    cut.push_back(uint64_t{s.axis} * 8 + (s.looped ? 1 : 0) + (s.outer == kNoFactor ? 2 : 0) +
+                  (s.part == kNoFactor ? 4 : 0));
+  }
+  const auto known = good_tiles_.find(cut);
   for (size_t c = 0; c < choices_.size(); ++c) {
     // The plan numbers the parts that it uses; a choice counts those of the bank.
     std::vector<int64_t> counts;
@@ -293,9 +341,14 @@ bool Placement::price(PlacedKernel& kernel) {
       }
     }
     if (c == 0 || !parts.empty()) {
-      const bool warm = sized.has_value();
-      const std::vector<int64_t> near = warm ? sized->tiles : std::vector<int64_t>{};
+      const bool first = !sized.has_value();
+      const bool warm = !first || known != good_tiles_.end();
+      const std::vector<int64_t> near = !first ? sized->tiles
+                                        : warm ? known->second
+                                               : std::vector<int64_t>{};
       sized = size_kernel(plan, p, counts, machine_, warm ? &near : nullptr);
+      if (!sized && warm) sized = size_kernel(plan, p, counts, machine_);
+      if (sized && first) good_tiles_[cut] = sized->tiles;
     }
     kernel.us.push_back(sized ? static_cast<float>(sized->us) : kInfinite);
     kernel.tiles.push_back(sized ? sized->tiles : std::vector<int64_t>{});
@@ -339,7 +392,7 @@ void Placement::record() {
   if (*best == kInfinite) return;
   Structure s;
   s.us = *best;
-  if (s.us >= incumbents_.best_us() * kSlack) return;
+  if (s.us >= incumbents_.best_us() * slack()) return;
   s.choice = static_cast<size_t>(best - done_us_.begin());
   s.kernels.assign(done_.rbegin(), done_.rend());
   s.kind = kind();

@@ -74,11 +74,13 @@ class Placement {
  private:
   void kernels(const RankSet& pending);
   void fill(RankSet need, RankSet later, double bytes, WorkTime work);
-  void leaf(const RankSet& later);
+  void leaf(const RankSet& later, const WorkTime& work);
+  bool does_more(const KernelBody& body, const KernelShape& shape, const WorkTime& work);
   void record();
+  double slack() const;
   bool is_cut(const RankSet& later, double bytes, const WorkTime& work);
   double least(const std::vector<float>& us) const;
-  const std::vector<PlacedKernel>& place(const KernelBody& body);
+  const std::vector<PlacedKernel>& place(const KernelBody& body, const WorkTime& work);
   bool price(PlacedKernel& kernel);
   bool is_dominated(const RankSet& pending);
   bool uses_absent_split(const RankedNode& n) const;
@@ -104,6 +106,12 @@ class Placement {
   double input_bytes_ = 0, read_bytes_ = 0;
   std::unordered_map<uint64_t, std::vector<PlacedKernel>> placed_;
   std::unordered_map<uint64_t, std::vector<std::vector<float>>> reached_;
+  struct Effort {
+    WorkTime work;
+    size_t items = 0;
+  };
+  std::map<std::vector<uint64_t>, std::vector<int64_t>> good_tiles_;  // of kernels cut alike
+  std::unordered_map<uint64_t, std::vector<Effort>> efforts_;  // of kernels that reduce alike
 };
 
 }  // namespace sundog::search

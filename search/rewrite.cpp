@@ -7,11 +7,13 @@
 // need none.  What is left is moving factors into and out of sums, and the exponential against a
 // maximum: exp(a - M) = exp(a - c) * exp(c - M) only with c a partial maximum of a, so that both
 // exponents stay
-// <= 0 whatever the data.  An e-graph over binary operators was tried first and does not saturate
-// on sums of products.
+// <= 0 whatever the data.  A program without the maximum may be given one where it cancels, which
+// is the one way for a term to be computed by a form of another, better range class.  An e-graph
+// over binary operators was tried first and does not saturate on sums of products.
 #include "search/rewrite.h"
 
 #include <algorithm>
+#include <set>
 
 #include "search/nodes.h"
 
@@ -29,6 +31,9 @@ constexpr Axiom kAxioms[] = {
     {"factor", "sum[S](x * a) + sum[S](x * b) = sum[S](x * (a + b))", &SearchSpace::factor},
     {"split exp", "exp(a - M) = exp(a - c) * exp(c - M), M = max(c), c = max[S](a)",
      &SearchSpace::split_exp},
+    {"shift exp",
+     "sum(exp(a) * x) / sum(exp(a)) = sum(exp(a - M) * x) / sum(exp(a - M)), M = max(a)",
+     &SearchSpace::shift_exp},
     {"online sum", "sum[o](exp(m - max[o](m)) * t): rescaled as m grows", &SearchSpace::online},
 };
 
@@ -49,6 +54,7 @@ class Rewriter {
       }
       changed = before != std::make_tuple(bank_.size(), bank_.view_count(), bank_.node_count());
     }
+    adopt_better_forms();
     return report_;
   }
 
@@ -64,6 +70,7 @@ class Rewriter {
         case ViewKind::kProduct:
           flatten(c, v);
           if (space_.distribute) distribute(c, v);
+          if (space_.shift_exp) shift_exponentials(c, v);
           break;
         case ViewKind::kLinear:
           flatten_linear(c, v);
@@ -89,7 +96,19 @@ class Rewriter {
     const TermClass& x = bank_[c];
     const TermClass& y = bank_[made];
     if (x.is_zero && y.is_zero) return;
-    if (!(x.axes == y.axes) || x.values != y.values) ++report_.wrong;
+    if (!(x.axes == y.axes) || x.values != y.values) {
+      ++report_.wrong;
+    } else if (x.range != y.range && (x.range & y.range) == y.range) {
+      better_.insert({c, made});
+    }
+  }
+
+  // A term may be computed as an equal one of a better range class, not the other way round.
+  void adopt_better_forms() {
+    for (const auto& [c, better] : better_) {
+      const std::vector<Node> nodes = bank_[better].nodes;
+      for (const Node& n : nodes) bank_.add_node(c, n);
+    }
   }
 
   RangeClass range(ClassId c) const { return bank_[c].range; }
@@ -214,6 +233,64 @@ class Rewriter {
     expect(c, bank_.product({}, reduced, common, range(c)));
   }
 
+  // E is exp(a) without a bound on a: gives a.
+  ClassId unbounded_exponent(ClassId e) const {
+    for (const View& v : bank_[e].views) {
+      if (v.kind == ViewKind::kExp && bank_.shifted_by_maximum(v.factors[0]).empty()) {
+        return v.factors[0];
+      }
+    }
+    return kNoClass;
+  }
+
+  // A quotient of two sums over the same exp: the maximum of its argument over what the divisor
+  // sums leaves both and cancels, so the exponents may be made <= 0.
+  void shift_exponentials(ClassId c, const View& v) {
+    if (!v.reduced.empty() || (range(c) & kUnboundedExp) == 0) return;
+    for (ClassId quotient : v.factors) {
+      for (const View& r : views(quotient)) {
+        if (r.kind != ViewKind::kReciprocal) continue;
+        for (const View& divisor : views(r.factors[0])) {
+          if (divisor.kind != ViewKind::kProduct) continue;
+          for (ClassId e : divisor.factors) shift_exponential(c, v, quotient, divisor, e);
+        }
+      }
+    }
+  }
+
+  void shift_exponential(ClassId c, const View& v, ClassId quotient, const View& divisor,
+                         ClassId e) {
+    const ClassId a = unbounded_exponent(e);
+    if (a == kNoClass || std::count(divisor.factors.begin(), divisor.factors.end(), e) != 1) return;
+    const AxisSet over = divisor.reduced & bank_[a].axes;
+    if (over.empty()) return;
+    for (ClassId dividend : v.factors) {
+      if (dividend == quotient) continue;
+      for (const View& w : products(dividend)) {
+        if (std::count(w.factors.begin(), w.factors.end(), e) != 1) continue;
+        if (!over.contains(w.reduced & bank_[a].axes)) continue;
+        const Coefficient minus = Coefficient::of(-1);
+        const ClassId shifted =
+            bank_.exponential(bank_.linear({{Coefficient{}, a}, {minus, bank_.maximum(over, a)}}));
+        const auto replaced = [&](const View& x) {
+          std::vector<ClassId> factors = x.factors;
+          std::replace(factors.begin(), factors.end(), e, shifted);
+          return bank_.product(x.coefficient, x.reduced, factors);
+        };
+        std::vector<ClassId> factors;
+        for (ClassId f : v.factors) {
+          if (f == quotient)
+            factors.push_back(bank_.reciprocal(replaced(divisor)));
+          else if (f == dividend)
+            factors.push_back(replaced(w));
+          else
+            factors.push_back(f);
+        }
+        expect(c, bank_.product(v.coefficient, {}, factors));
+      }
+    }
+  }
+
   void invert_product(ClassId c, const View& v) {
     for (const View& w : views(v.factors[0])) {
       if (w.kind != ViewKind::kProduct || !w.reduced.empty() || w.factors.size() < 2) continue;
@@ -258,6 +335,7 @@ class Rewriter {
 
   Bank& bank_;
   const SearchSpace& space_;
+  std::set<std::pair<ClassId, ClassId>> better_;
   RewriteReport report_;
 };
 

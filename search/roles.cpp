@@ -81,7 +81,8 @@ void collect_reads(const Kernel& kernel, Role& role, std::vector<uint32_t>& loca
 
 }  // namespace
 
-std::vector<Role> roles_of(const MuGraph& graph, const Kernel& kernel) {
+std::vector<Role> roles_of(const MuGraph& graph, const Kernel& kernel,
+                           const std::set<std::string>& wide) {
   const size_t count = kernel.computations.size();
   std::vector<Role> roles(count);
   const auto loops = enclosing_loops(kernel);
@@ -118,13 +119,34 @@ std::vector<Role> roles_of(const MuGraph& graph, const Kernel& kernel) {
       roles[role.contraction->right].is_operand = true;
     }
   }
-  // A computed operand can be narrowed to the type of the operand it meets.
+  // The 16-bit type of what the kernel loads, if it is one.
+  DType common = DType::kF32;
+  bool mixed = false;
+  for (const Role& role : roles) {
+    if (!role.is_load || role.operand_dtype == DType::kF32) continue;
+    mixed = mixed || (common != DType::kF32 && common != role.operand_dtype);
+    common = role.operand_dtype;
+  }
+  if (mixed) common = DType::kF32;
+  // A computed operand can be narrowed to the type of the operand it meets, if its range allows.
   for (uint32_t i = 0; i < count; ++i) {
     if (!roles[i].contraction) continue;
     Role& l = roles[roles[i].contraction->left];
     Role& r = roles[roles[i].contraction->right];
-    if (!l.is_load && !l.is_reduction && r.is_load) l.operand_dtype = r.operand_dtype;
-    if (!r.is_load && !r.is_reduction && l.is_load) r.operand_dtype = l.operand_dtype;
+    const auto narrows = [&](uint32_t operand, const Role& other) {
+      return !roles[operand].is_load && !roles[operand].is_reduction &&
+             (other.is_load || !other.is_reduction) &&
+             !wide.contains(kernel.computations[operand].name);
+    };
+    const bool left = narrows(roles[i].contraction->left, r);
+    const bool right = narrows(roles[i].contraction->right, l);
+    if (left && right) {
+      l.operand_dtype = r.operand_dtype = common;
+    } else if (left && r.is_load) {
+      l.operand_dtype = r.operand_dtype;
+    } else if (right && l.is_load) {
+      r.operand_dtype = l.operand_dtype;
+    }
   }
   return roles;
 }

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "core/mugraph.h"
@@ -36,7 +38,9 @@ struct Role {
   std::vector<uint32_t> users;
 };
 
-std::vector<Role> roles_of(const MuGraph& graph, const Kernel& kernel);
+// `wide`: names of computations that must not be stored narrower than f32.
+std::vector<Role> roles_of(const MuGraph& graph, const Kernel& kernel,
+                           const std::set<std::string>& wide = {});
 
 // Gives an operand of a contraction that is itself a reduction a copy of its own, so that the
 // accumulator stays f32 while the copy may be narrow and shared.

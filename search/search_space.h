@@ -13,6 +13,7 @@ struct SearchSpace {
   bool distribute = true;  // sum(x * (a + b)) = sum(x * a) + sum(x * b), where a or b loses an axis
   bool factor = true;      // x * a + x * b = x * (a + b)
   bool split_exp = true;   // exp(a - M) = exp(a - c) * exp(c - M), c a partial maximum of a
+  bool shift_exp = true;   // sum(exp(a) * x) / sum(exp(a)), with the maximum of a taken off
   bool online = true;      // the rescaled accumulator
 
   int most_kernels = 3;

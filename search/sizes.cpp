@@ -233,7 +233,7 @@ Kernel finish_kernel(const MuGraph& graph, const KernelPlan& plan, const Machine
   Kernel kernel = std::move(settled.kernel);
   new_id = std::move(settled.new_id);
   merge_repeats(kernel);
-  const KernelProfile p = profile(graph, kernel);
+  const KernelProfile p = profile(graph, kernel, plan.wide);
   const std::vector<int64_t> extents = factor_extents(kernel);
   const ThreadLevel level =
       choose_thread_level(kernel, p.roles, extents, machine.sms, rows_per_warp);
@@ -288,7 +288,11 @@ MuGraph finish(GraphPlan plan, const std::vector<std::vector<int64_t>>& tiles,
 
 double predict(const MuGraph& graph, const Kernel& kernel, const Machine& machine) {
   // A finished kernel has its warps: a chained one of few for its rows holds more of them in each.
-  const KernelProfile p = profile(graph, kernel);
+  std::set<std::string> wide;
+  for (const Computation& c : kernel.computations) {
+    if (c.dtype == DType::kF32) wide.insert(c.name);
+  }
+  const KernelProfile p = profile(graph, kernel, wide);
   const std::vector<int64_t> extents = factor_extents(kernel);
   const KernelPrice one = price(p, kernel, extents, machine, 1);
   return one.warps == kernel.warps ? one.us : price(p, kernel, extents, machine, 2).us;

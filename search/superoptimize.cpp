@@ -64,7 +64,7 @@ class Superoptimizer {
     GraphPlan plan = unfused_plan(program_);
     std::vector<std::vector<int64_t>> tiles;
     for (KernelPlan& k : plan.kernels) {
-      const auto sized = size_kernel(k, profile(plan.graph, k.kernel), {}, machine_);
+      const auto sized = size_kernel(k, profile(plan.graph, k.kernel, k.wide), {}, machine_);
       if (!sized) return unsupported("kernel '" + k.kernel.name + "' does not fit the device");
       tiles.push_back(sized->tiles);
     }
@@ -199,7 +199,7 @@ class Superoptimizer {
       for (const PlacedKernel& k : s.kernels) tiles.push_back(k.tiles[choice]);
       const std::vector<int64_t> counts = part_counts(entry, plan, choice);
       KernelPlan& kernel = plan.kernels[dearest];
-      const KernelProfile p = profile(plan.graph, kernel.kernel);
+      const KernelProfile p = profile(plan.graph, kernel.kernel, kernel.wide);
       for (const SizedKernel& sized : size_variants(kernel, p, counts, machine_, wanted)) {
         if (sized.us > s.us * kNearlyAsGood) break;
         tiles[dearest] = sized.tiles;
