@@ -63,7 +63,7 @@ class KernelLowerer {
   TermId build(int rank, int at);  // its node over the values of its operands
   TermId build_linear(const RankedNode& n, int at);
   TermId build_product(const RankedNode& n, int at);
-  TermId build_exp(const RankedNode& n, int at);
+  TermId finite_maximum(TermId maximum);
   bool may_be_all_masked(int maximum) const;
   TermId load(int rank);
   TermId reduction(int rank, int at);

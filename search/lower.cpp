@@ -182,7 +182,7 @@ TermId KernelLowerer::build(int rank, int at) {
       return scale(n.node.ca, x, g);
     }
     case NodeKind::kExp:
-      return build_exp(n, at);
+      return g.apply(op::Exp{}, {value(n.operands[0], at)});
     case NodeKind::kReciprocal: {
       const TermId x = value(n.operands[0], at);
       return g.apply(op::Div{}, {g.constant(Number(1)), x});
@@ -226,22 +226,12 @@ bool KernelLowerer::may_be_all_masked(int rank) const {
   return is_maximum && is_partial;
 }
 
-// exp(s - m) is 0 where the partial maximum m is -inf: then s is too, and their difference is
-// nothing.
-TermId KernelLowerer::build_exp(const RankedNode& n, int at) {
+// The partial maximum, or 0 where all that it is of is masked: then exp(s - 0) = exp(-inf) = 0 is
+// what exp(s - m) has to be, and s - m would be the difference of two infinities.
+TermId KernelLowerer::finite_maximum(TermId maximum) {
   TermGraph& g = plan_.kernel.terms;
-  const TermId plain = g.apply(op::Exp{}, {value(n.operands[0], at)});
-  if (!has_kind(n.operands[0], NodeKind::kLinear)) return plain;
-  const RankedNode& difference = *node(n.operands[0]);
-  for (size_t i = 0; i < 2; ++i) {
-    const Coefficient& c = i == 0 ? difference.node.ca : difference.node.cb;
-    const int m = difference.operands[i];
-    if (!c.negated().is_one() || !may_be_all_masked(m)) continue;
-    const TermId maximum = value(m, at), none = g.constant(Number::infinity(true));
-    const TermId zero = g.constant(Number(0));
-    return g.push(CompareTerm{Relation::kEqual, maximum, none, zero, plain});
-  }
-  return plain;
+  const TermId none = g.constant(Number::infinity(true)), zero = g.constant(Number(0));
+  return g.push(CompareTerm{Relation::kEqual, maximum, none, zero, maximum});
 }
 
 // x * (1 / y) is a quotient where nothing else needs the reciprocal.
@@ -277,6 +267,9 @@ TermId KernelLowerer::build_linear(const RankedNode& n, int at) {
     std::swap(a, b);
   }
   const TermId x = scaled(first, a);
+  if (second.negated().is_one() && may_be_all_masked(b)) {
+    return g.apply(op::Sub{}, {x, finite_maximum(value(b, at))});
+  }
   if (second.is_negative()) return g.apply(op::Sub{}, {x, scaled(second.negated(), b)});
   return g.apply(op::Add{}, {x, scaled(second, b)});
 }
@@ -345,11 +338,9 @@ TermId KernelLowerer::online_sum(int rank, int) {
                          uses_[static_cast<size_t>(t)] == 1;
     operand = chained ? reduce_chain(t, inside, axes) : summand(t, inside);
   } else {
-    TermId factor = g.apply(op::Exp{}, {g.apply(op::Sub{}, {value(m, inside), read(maximum)})});
-    if (term_class(m).reaches_minus_infinity) {
-      const TermId none = g.constant(Number::infinity(true)), zero = g.constant(Number(0));
-      factor = g.push(CompareTerm{Relation::kEqual, read(maximum), none, zero, factor});
-    }
+    TermId known = read(maximum);
+    if (term_class(m).reaches_minus_infinity) known = finite_maximum(known);
+    const TermId factor = g.apply(op::Exp{}, {g.apply(op::Sub{}, {value(m, inside), known})});
     operand = g.apply(op::Mul{}, {value(t, inside), factor});
   }
   const TermId sum = g.reduce(ReduceKind::kSum, factors_of_axes(axes, {}), operand);

@@ -13,6 +13,7 @@
 #include "core/check.h"
 #include "search/merge_repeats.h"
 #include "search/settle.h"
+#include "search/trim_masked.h"
 
 namespace sundog::search {
 namespace {
@@ -233,6 +234,7 @@ Kernel finish_kernel(const MuGraph& graph, const KernelPlan& plan, const Machine
   Kernel kernel = std::move(settled.kernel);
   new_id = std::move(settled.new_id);
   merge_repeats(kernel);
+  trim_masked(kernel);
   const KernelProfile p = profile(graph, kernel, plan.wide);
   const std::vector<int64_t> extents = factor_extents(kernel);
   const ThreadLevel level =

@@ -19,6 +19,7 @@
 namespace sundog::search {
 namespace {
 
+constexpr size_t kVariants = 4;        // sizes looked at for each that is offered
 constexpr double kNearlyAsGood = 1.3;  // sizes within this of the best are offered to the clock
 
 // Everything that belongs to one choice of axes with parts.
@@ -200,7 +201,8 @@ class Superoptimizer {
       const std::vector<int64_t> counts = part_counts(entry, plan, choice);
       KernelPlan& kernel = plan.kernels[dearest];
       const KernelProfile p = profile(plan.graph, kernel.kernel, kernel.wide);
-      for (const SizedKernel& sized : size_variants(kernel, p, counts, machine_, wanted)) {
+      for (const SizedKernel& sized :
+           size_variants(kernel, p, counts, machine_, kVariants * wanted)) {
         if (sized.us > s.us * kNearlyAsGood) break;
         tiles[dearest] = sized.tiles;
         out.push_back(candidate(finish(plan, tiles, counts, machine_), s.kind));
@@ -212,8 +214,27 @@ class Superoptimizer {
     std::erase_if(out, [&](const Candidate& c) { return !fits_device(c.graph); });
     const auto same = [](const Candidate& a, const Candidate& b) { return a.graph == b.graph; };
     out.erase(std::unique(out.begin(), out.end(), same), out.end());
-    if (out.size() > wanted) out.resize(wanted);
-    return out;
+    return varied(std::move(out), wanted);
+  }
+
+  // The best of each length of step first, then the rest: the length of a step is what the cost
+  // model is least sure of, so the clock should see several.
+  static std::vector<Candidate> varied(std::vector<Candidate> all, size_t wanted) {
+    std::vector<Candidate> picked, rest;
+    std::set<std::vector<int64_t>> seen;
+    for (Candidate& c : all) {
+      std::vector<int64_t> iterations;
+      for (const Kernel& k : c.graph.kernels) {
+        for (const Statement& s : k.body) {
+          const auto* loop = std::get_if<Loop>(&s.node);
+          if (loop != nullptr) iterations.push_back(k.factors[loop->factor].extent);
+        }
+      }
+      (seen.insert(iterations).second ? picked : rest).push_back(std::move(c));
+    }
+    std::move(rest.begin(), rest.end(), std::back_inserter(picked));
+    if (picked.size() > wanted) picked.resize(wanted);
+    return picked;
   }
 
   // Exact shared memory and registers, which the cost model only estimates.
