@@ -22,24 +22,6 @@ std::string quoted(std::string_view text) {
   return result + "\"";
 }
 
-std::string escaped_xml(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '<') {
-      result += "&lt;";
-    } else if (c == '>') {
-      result += "&gt;";
-    } else if (c == '&') {
-      result += "&amp;";
-    } else if (c == '"') {
-      result += "&quot;";
-    } else {
-      result += c;
-    }
-  }
-  return result;
-}
-
 std::string shape_text(const TensorDecl& tensor) {
   std::string text(name(tensor.dtype));
   text += "[";
@@ -106,6 +88,24 @@ std::string term_text(const MuGraph& graph, uint32_t kernel, const Computation& 
 }
 
 }  // namespace
+
+std::string escaped_xml(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '<') {
+      result += "&lt;";
+    } else if (c == '>') {
+      result += "&gt;";
+    } else if (c == '&') {
+      result += "&amp;";
+    } else if (c == '"') {
+      result += "&quot;";
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
 
 std::string one_line(const MuGraph& graph) {
   std::string text = std::to_string(graph.kernels.size()) +

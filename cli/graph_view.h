@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "core/mugraph.h"
 #include "core/program.h"
@@ -22,5 +23,8 @@ std::string one_line(const MuGraph& graph);
 
 // The sizes alone: "64 x 16 blocks of 128, 64 blocks of 128".
 std::string launch_text(const MuGraph& graph);
+
+// Text as it must stand in XML and HTML, in attributes too.
+std::string escaped_xml(std::string_view text);
 
 }  // namespace sundog::cli

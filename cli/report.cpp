@@ -55,22 +55,6 @@ std::string summary(const PipelineResult& result) {
          std::to_string(timed) + " timed";
 }
 
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '<') {
-      result += "&lt;";
-    } else if (c == '>') {
-      result += "&gt;";
-    } else if (c == '&') {
-      result += "&amp;";
-    } else {
-      result += c;
-    }
-  }
-  return result;
-}
-
 // "NVRTC 13.0, 54 registers, no spills".
 std::string compiled_line(const Row& row) {
   int registers = 0;
@@ -224,7 +208,7 @@ std::string json_text(const ReportContext& context) {
 std::string html_text(const ReportContext& context) {
   const PipelineResult& result = context.result;
   const Row& best = best_of(result);
-  const std::string title = escaped(context.program.name + " on " + context.device.name);
+  const std::string title = escaped_xml(context.program.name + " on " + context.device.name);
   std::string text =
       "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>" + title +
       "</title>\n<style>body{font:15px/1.5 system-ui,sans-serif;max-width:1150px;margin:2em auto;"
@@ -232,40 +216,40 @@ std::string html_text(const ReportContext& context) {
       "left;border-bottom:1px solid #ddd}td.n{text-align:right;font-variant-numeric:tabular-nums}"
       "tr.best{background:#eef7ee;font-weight:600}pre{background:#f7f7f4;padding:1em;overflow:auto}"
       "</style>\n<h1>" +
-      title + "</h1>\n<p>" + escaped(sizes_text(context.program)) + ". Predicted " +
+      title + "</h1>\n<p>" + escaped_xml(sizes_text(context.program)) + ". Predicted " +
       us(best.candidate.predicted_us) + " us, bound " + us(result.report.bound_us) + " us, gap " +
-      formatted("%.0f", 100 * gap_of(result)) + " %. " + escaped(result.timing) + ".</p>\n";
-  text += "<h2>The best µGraph</h2>\n<p>" + escaped(best.candidate.structure) + "</p>\n" +
+      formatted("%.0f", 100 * gap_of(result)) + " %. " + escaped_xml(result.timing) + ".</p>\n";
+  text += "<h2>The best µGraph</h2>\n<p>" + escaped_xml(best.candidate.structure) + "</p>\n" +
           svg(best.candidate.graph, context.program) + "<details><summary>as text</summary><pre>" +
-          escaped(print(best.candidate.graph, context.program)) + "</pre></details>\n";
+          escaped_xml(print(best.candidate.graph, context.program)) + "</pre></details>\n";
   text +=
       "<h2>Candidates</h2>\n<table><tr><th>structure<th>kernels<th>predicted us<th>measured "
       "us<th>\n";
   for (size_t i = 0; i < result.rows.size(); ++i) {
     const Row& row = result.rows[i];
     text += std::string(i == result.best ? "<tr class=\"best\">" : "<tr>") + "<td>" +
-            (row.unfused ? "unfused: " : "") + escaped(row.candidate.structure) +
+            (row.unfused ? "unfused: " : "") + escaped_xml(row.candidate.structure) +
             "<td class=\"n\">" + std::to_string(row.candidate.graph.kernels.size()) +
             "<td class=\"n\">" + us(row.candidate.predicted_us) + "<td class=\"n\">" +
-            us(row.candidate.measured_us) + "<td>" + escaped(status_of(result, i)) + "\n";
+            us(row.candidate.measured_us) + "<td>" + escaped_xml(status_of(result, i)) + "\n";
   }
   const Evidence& evidence = best.candidate.evidence;
-  text += "</table>\n<h2>Evidence</h2>\n<p>" + escaped(evidence_line(evidence)) + "</p>\n<p>" +
-          escaped(evidence.reason) + "</p>\n";
+  text += "</table>\n<h2>Evidence</h2>\n<p>" + escaped_xml(evidence_line(evidence)) + "</p>\n<p>" +
+          escaped_xml(evidence.reason) + "</p>\n";
   if (!evidence.numerics.empty()) {
     text += "<table><tr><th>inputs<th>error<th>error of the plain program\n";
     for (const Evidence::Case& each : evidence.numerics) {
-      text += "<tr><td>" + escaped(each.name) + "<td class=\"n\">" +
+      text += "<tr><td>" + escaped_xml(each.name) + "<td class=\"n\">" +
               formatted("%.2e", each.candidate_error) + "<td class=\"n\">" +
               formatted("%.2e", each.program_error) + "\n";
     }
     text += "</table>\n";
   }
   text += "<h2>Search</h2>\n<p>" + std::to_string(result.report.states) + " states in " +
-          formatted("%.2f", result.report.seconds) + " s, " + escaped(result.report.stop_reason) +
-          ". " + summary(result) + ".</p>\n<h2>Program</h2>\n<pre>" +
-          escaped(print(context.program)) + "</pre>\n<p>Next time: <code>" +
-          escaped(context.reuse) + "</code></p>\n</html>\n";
+          formatted("%.2f", result.report.seconds) + " s, " +
+          escaped_xml(result.report.stop_reason) + ". " + summary(result) +
+          ".</p>\n<h2>Program</h2>\n<pre>" + escaped_xml(print(context.program)) +
+          "</pre>\n<p>Next time: <code>" + escaped_xml(context.reuse) + "</code></p>\n</html>\n";
   return text;
 }
 

@@ -71,9 +71,7 @@ Result<CompiledModule> compile_with_nvrtc(const std::string& cuda, const std::st
     Result<NvrtcOutput> output = nvrtc_compile(cuda, arch);
     answer.put(output.ok());
     if (!output.ok()) {
-      answer.put(static_cast<int>(output.error().code));
-      answer.put(output.error().message);
-      answer.put(output.error().hint);
+      answer.put(output.error());
       return answer.bytes();
     }
     answer.put("NVRTC " + std::to_string(output->major) + "." + std::to_string(output->minor));
@@ -84,11 +82,7 @@ Result<CompiledModule> compile_with_nvrtc(const std::string& cuda, const std::st
   Result<std::string> bytes = run_in_child("NVRTC", body, limits);
   if (!bytes.ok()) return bytes.error();
   Unpacker answer(*bytes);
-  if (!answer.number<bool>()) {
-    const auto code = static_cast<ErrorCode>(answer.number<int>());
-    std::string message = answer.text();
-    return Error{code, std::move(message), answer.text(), {}};
-  }
+  if (!answer.number<bool>()) return answer.error();
   CompiledModule module;
   module.compiler = answer.text();
   module.cubin = answer.text();

@@ -107,15 +107,6 @@ std::string identifier(std::string_view name) {
   return text;
 }
 
-std::string join(const std::vector<std::string>& parts, std::string_view between) {
-  std::string text;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    if (i > 0) text += between;
-    text += parts[i];
-  }
-  return text;
-}
-
 // --- Linear
 
 void Linear::add(const std::string& name, int64_t coefficient) {

@@ -18,6 +18,7 @@
 #include "core/algebra.h"
 #include "core/axis.h"
 #include "core/dtype.h"
+#include "core/join.h"
 #include "core/op.h"
 
 namespace sundog::codegen {
@@ -69,8 +70,6 @@ struct Linear {
   // `wide`: in 64 bits.
   std::string text(bool wide = false) const;
 };
-
-std::string join(const std::vector<std::string>& parts, std::string_view between);
 
 // An expression of type float.
 struct Text {

@@ -321,9 +321,7 @@ Result<GpuInfo> probe_gpu(int ordinal) {
     Result<Gpu> gpu = Gpu::open(ordinal);
     answer.put(gpu.ok());
     if (!gpu.ok()) {
-      answer.put(static_cast<int>(gpu.error().code));
-      answer.put(gpu.error().message);
-      answer.put(gpu.error().hint);
+      answer.put(gpu.error());
       return answer.bytes();
     }
     const GpuInfo& info = gpu->info();
@@ -338,11 +336,7 @@ Result<GpuInfo> probe_gpu(int ordinal) {
   Result<std::string> bytes = run_in_child("the CUDA driver", body, {.seconds = 30});
   if (!bytes.ok()) return bytes.error();
   Unpacker answer(*bytes);
-  if (!answer.number<bool>()) {
-    const auto code = static_cast<ErrorCode>(answer.number<int>());
-    std::string message = answer.text();
-    return Error{code, std::move(message), answer.text(), {}};
-  }
+  if (!answer.number<bool>()) return answer.error();
   GpuInfo info;
   info.name = answer.text();
   const auto integer = [&] { return static_cast<int>(answer.number<int64_t>()); };

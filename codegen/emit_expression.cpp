@@ -126,14 +126,20 @@ void KernelEmitter::prepare_input(Scope& scope, TermId term, const InputTerm& in
     const std::string element = name + "[" + std::to_string(i) + "]";
     const std::string load =
         "sd::load_global(" + element + ", " + element_address(input.tensor, input.index, at) + ");";
-    if (tests.empty()) {
-      out_.line(load);
-    } else {
-      out_.line(element + " = {};");
-      out_.line("if (" + conjunction(tests) + ") " + load);
-    }
+    guarded_load(element, load, tests);
   }
   scope.vectors[{term, ""}] = {name, width};
+}
+
+// A load that is skipped, and gives zeros, where a test fails.
+void KernelEmitter::guarded_load(const std::string& element, const std::string& load,
+                                 const std::vector<std::string>& tests) {
+  if (tests.empty()) {
+    out_.line(load);
+  } else {
+    out_.line(element + " = {};");
+    out_.line("if (" + conjunction(tests) + ") " + load);
+  }
 }
 
 void KernelEmitter::prepare_local(Scope& scope, TermId term, const LocalTerm& local) {
@@ -172,12 +178,7 @@ void KernelEmitter::prepare_local(Scope& scope, TermId term, const LocalTerm& lo
     const std::string element = name + "[" + std::to_string(i) + "]";
     const std::string load = "sd::load_shared(" + element + ", " + tile_base(local.computation) +
                              " + " + index.text() + ");";
-    if (tests.empty()) {
-      out_.line(load);
-    } else {
-      out_.line(element + " = {};");
-      out_.line("if (" + conjunction(tests) + ") " + load);
-    }
+    guarded_load(element, load, tests);
   }
   scope.vectors[{term, ""}] = {name, width};
 }

@@ -86,6 +86,8 @@ class KernelEmitter {
   std::string condition_text(const Slots& slots, const IndexCondition& condition);
   void prepare_vectors(Scope& scope, TermId root);
   void prepare_input(Scope& scope, TermId term, const InputTerm& input);
+  void guarded_load(const std::string& element, const std::string& load,
+                    const std::vector<std::string>& tests);
   void prepare_local(Scope& scope, TermId term, const LocalTerm& local);
   std::string presence(const Slots& slots, uint32_t id, bool operand, AxisSet edges);
   std::vector<std::string> bound_tests(const Coordinates& at,

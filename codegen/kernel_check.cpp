@@ -10,18 +10,12 @@
 #include <limits>
 #include <variant>
 
+#include "core/arithmetic.h"
+
 namespace sundog::codegen {
 namespace {
 
-// SplitMix64 (Steele, Lea, Flood 2014): a fixed bijection that mixes well.
-uint64_t mix(uint64_t x) {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
-double unit_interval(uint64_t key) { return static_cast<double>(mix(key) >> 11) * 0x1p-53; }
+double unit_interval(uint64_t key) { return static_cast<double>(scramble(key) >> 11) * 0x1p-53; }
 
 // Calls visit(logical element, position in memory) for all elements in logical order.
 template <class Visit>
@@ -100,7 +94,7 @@ std::vector<AxisRange> sample(const Program& program, Corner corner, double max_
     const int64_t room = extent - size;
     int64_t begin = corner == Corner::kLast ? room : 0;
     if (corner == Corner::kDrawn && room > 0) {
-      begin = static_cast<int64_t>(mix(seed + axis) % static_cast<uint64_t>(room + 1));
+      begin = static_cast<int64_t>(scramble(seed + axis) % static_cast<uint64_t>(room + 1));
     }
     region.push_back({axis, begin, begin + size});
     extent_of[axis] = static_cast<double>(size);
@@ -228,9 +222,9 @@ FloatTensor draw_input(const TensorDecl& tensor, uint64_t seed, uint32_t number)
   }
   FloatTensor values{
       tensor.extents, std::vector<double>(static_cast<size_t>(element_count(tensor))), {}};
-  const uint64_t key = mix(seed * 0x9e3779b97f4a7c15u + number);
+  const uint64_t key = scramble(seed * 0x9e3779b97f4a7c15u + number);
   for_each_element(tensor, [&](int64_t element, int64_t position) {
-    const double u = unit_interval(key ^ mix(static_cast<uint64_t>(position)));
+    const double u = unit_interval(key ^ scramble(static_cast<uint64_t>(position)));
     // Rounding may step outside of a range whose ends the type does not have.
     double value = round_to(tensor.dtype, low + (high - low) * u);
     if (value < low || value > high) value = round_to(tensor.dtype, (low + high) / 2);

@@ -463,9 +463,7 @@ Result<std::vector<GpuReport>> measure_in_child(const Program& program,
     Result<Gpu> gpu = Gpu::open(options.ordinal);
     answer.put(gpu.ok());
     if (!gpu.ok()) {
-      answer.put(static_cast<int>(gpu.error().code));
-      answer.put(gpu.error().message);
-      answer.put(gpu.error().hint);
+      answer.put(gpu.error());
       return answer.bytes();
     }
     for (const GpuReport& report : measure(*gpu, program, jobs, first, fresh, options)) {
@@ -476,11 +474,7 @@ Result<std::vector<GpuReport>> measure_in_child(const Program& program,
   Result<std::string> bytes = run_in_child("the run on the GPU", body, limits);
   if (!bytes.ok()) return bytes.error();
   Unpacker answer(*bytes);
-  if (!answer.number<bool>()) {
-    const auto code = static_cast<ErrorCode>(answer.number<int>());
-    std::string message = answer.text();
-    return Error{code, std::move(message), answer.text(), {}};
-  }
+  if (!answer.number<bool>()) return answer.error();
   std::vector<GpuReport> reports;
   for (size_t i = 0; i < jobs.size(); ++i) reports.push_back(take_report(answer));
   if (!answer.finished()) return failed("the answer of the run on the GPU was cut short");

@@ -10,6 +10,9 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
+
+#include "core/status.h"
 
 namespace sundog::codegen {
 
@@ -21,6 +24,11 @@ class Packer {
   void put(std::string_view text) {
     put(static_cast<uint64_t>(text.size()));
     bytes_.append(text);
+  }
+  void put(const Error& error) {  // its position stays behind
+    put(static_cast<int>(error.code));
+    put(error.message);
+    put(error.hint);
   }
   const std::string& bytes() const { return bytes_; }
 
@@ -53,6 +61,11 @@ class Unpacker {
     std::string result(rest_.substr(0, size));
     rest_.remove_prefix(size);
     return result;
+  }
+  Error error() {
+    const auto code = static_cast<ErrorCode>(number<int>());
+    std::string message = text();
+    return {code, std::move(message), text(), {}};
   }
   bool finished() const { return !failed_ && rest_.empty(); }
   bool failed() const { return failed_; }

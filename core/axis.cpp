@@ -74,18 +74,7 @@ int64_t evaluate(const IndexExpr& e, const std::vector<int64_t>& index,
 
 bool holds(const IndexCondition& c, const std::vector<int64_t>& index,
            const std::vector<int64_t>& size_of) {
-  const int64_t value = evaluate(c.expr, index, size_of);
-  switch (c.relation) {
-    case Relation::kLess:
-      return value < 0;
-    case Relation::kLessEqual:
-      return value <= 0;
-    case Relation::kEqual:
-      return value == 0;
-    case Relation::kNotEqual:
-      return value != 0;
-  }
-  SUNDOG_CHECK(false);
+  return holds(c.relation, evaluate(c.expr, index, size_of), int64_t{0});
 }
 
 }  // namespace sundog

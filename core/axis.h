@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "core/check.h"
+
 namespace sundog {
 
 using AxisId = uint32_t;
@@ -96,6 +98,23 @@ int64_t evaluate(const IndexExpr& e, const std::vector<int64_t>& index,
 
 // `expr relation 0`.
 enum class Relation : uint8_t { kLess, kLessEqual, kEqual, kNotEqual };
+
+// `left relation right`.
+template <class T>
+constexpr bool holds(Relation relation, const T& left, const T& right) {
+  switch (relation) {
+    case Relation::kLess:
+      return left < right;
+    case Relation::kLessEqual:
+      return left <= right;
+    case Relation::kEqual:
+      return left == right;
+    case Relation::kNotEqual:
+      return left != right;
+  }
+  SUNDOG_CHECK(false);
+}
+
 struct IndexCondition {
   IndexExpr expr;
   Relation relation = Relation::kLess;

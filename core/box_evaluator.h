@@ -341,7 +341,7 @@ class BoxEvaluator {
                 [&](const auto& at, int64_t count, const auto& step) {
                   for (int64_t i = 0; i < count; ++i) {
                     const bool taken =
-                        relation_holds(term.condition.relation, base + at[1] + i * step[1]);
+                        holds(term.condition.relation, base + at[1] + i * step[1], int64_t{0});
                     const Operand<V>& from = taken ? yes : no;
                     const int64_t source = taken ? at[2] + i * step[2] : at[3] + i * step[3];
                     pass(node, at[0] + i * step[0], from, source);
@@ -354,20 +354,6 @@ class BoxEvaluator {
     if (node.result.defined != nullptr) {
       node.defined[static_cast<size_t>(to)] = is_defined(from, at);
     }
-  }
-
-  static bool relation_holds(Relation relation, int64_t value) {
-    switch (relation) {
-      case Relation::kLess:
-        return value < 0;
-      case Relation::kLessEqual:
-        return value <= 0;
-      case Relation::kEqual:
-        return value == 0;
-      case Relation::kNotEqual:
-        return value != 0;
-    }
-    SUNDOG_CHECK(false);
   }
 
   void compute(Node& node, const CompareTerm& term, const std::vector<int64_t>&) {

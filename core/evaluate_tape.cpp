@@ -188,20 +188,6 @@ class Compiler {
 // ---- running it
 // ------------------------------------------------------------------------------------
 
-bool related(Relation relation, double l, double r) {
-  switch (relation) {
-    case Relation::kLess:
-      return l < r;
-    case Relation::kLessEqual:
-      return l <= r;
-    case Relation::kEqual:
-      return l == r;
-    case Relation::kNotEqual:
-      return l != r;
-  }
-  SUNDOG_CHECK(false);
-}
-
 // to += scale * from.
 template <class T>
 void add_scaled_plain(double* to, double scale, const T* from, int64_t n) {
@@ -415,14 +401,14 @@ class Machine {
         return each(i, [&](int64_t l) { return t.fn->eval(lane(a, l)); });
       case Code::kChoose:
         return each(i, [&](int64_t l) {
-          const bool holds = related(t.relation, lane(a, l), lane(t.in[1], l));
-          return lane(holds ? t.in[2] : t.in[3], l);
+          const bool taken = holds(t.relation, lane(a, l), lane(t.in[1], l));
+          return lane(taken ? t.in[2] : t.in[3], l);
         });
       case Code::kSelect: {
         const int64_t first = t.affine.at(index_), step = lane_step_[i];
         return each(i, [&](int64_t l) {
-          const bool holds = related(t.relation, static_cast<double>(first + l * step), 0);
-          return lane(holds ? a : t.in[1], l);
+          const bool taken = holds(t.relation, first + l * step, int64_t{0});
+          return lane(taken ? a : t.in[1], l);
         });
       }
     }

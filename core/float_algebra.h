@@ -49,17 +49,7 @@ class FloatAlgebra {
   }
 
   std::optional<bool> decide(Relation relation, double l, double r) const {
-    switch (relation) {
-      case Relation::kLess:
-        return l < r;
-      case Relation::kLessEqual:
-        return l <= r;
-      case Relation::kEqual:
-        return l == r;
-      case Relation::kNotEqual:
-        return l != r;
-    }
-    SUNDOG_CHECK(false);
+    return holds(relation, l, r);
   }
   double store(DType dtype, double x) const {
     return options_.round_stores ? round_to(dtype, x) : x;

@@ -6,12 +6,6 @@
 
 namespace sundog::text {
 
-std::string join(const std::vector<std::string>& parts, const std::string& between) {
-  std::string result;
-  for (size_t i = 0; i < parts.size(); ++i) result += (i > 0 ? between : "") + parts[i];
-  return result;
-}
-
 std::string tensor_text(const TensorDecl& tensor, const std::vector<std::string>& dims) {
   std::string result =
       tensor.name + ": " + std::string(name(tensor.dtype)) + "[" + join(dims) + "]";

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/join.h"
 #include "core/program.h"
 
 namespace sundog::text {
@@ -15,7 +16,5 @@ std::string tensor_text(const TensorDecl& tensor, const std::vector<std::string>
 // "split q = q.o * q.i(4)": the outermost extent is left out where it follows.
 std::string split_text(const std::string& axis, int64_t extent,
                        const std::vector<std::pair<std::string, int64_t>>& factors);
-
-std::string join(const std::vector<std::string>& parts, const std::string& between = ", ");
 
 }  // namespace sundog::text

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/join.h"
 #include "core/text_suggest.h"
 
 namespace sundog::text {
@@ -86,12 +87,6 @@ bool read_attribute(const Expr& e, DType& to) {
   const auto dtype = e.is_plain_name() ? parse_dtype(e.text) : std::nullopt;
   if (dtype) to = *dtype;
   return dtype.has_value();
-}
-
-std::string join(const std::vector<std::string>& parts) {
-  std::string result;
-  for (const std::string& part : parts) result += (result.empty() ? "" : ", ") + part;
-  return result;
 }
 
 bool is_index_side(const Expr& e, const std::function<bool(std::string_view)>& is_index) {

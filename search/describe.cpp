@@ -4,14 +4,10 @@
 
 #include <vector>
 
+#include "core/join.h"
+
 namespace sundog::search {
 namespace {
-
-std::string join(const std::vector<std::string>& parts, const char* between) {
-  std::string out;
-  for (size_t i = 0; i < parts.size(); ++i) out += (i == 0 ? "" : between) + parts[i];
-  return out;
-}
 
 std::string names(const Kernel& kernel, const std::vector<AxisId>& factors) {
   std::vector<std::string> out;

@@ -5,14 +5,11 @@
 
 #include <algorithm>
 
+#include "core/arithmetic.h"
 #include "core/check.h"
 
 namespace sundog::search {
-namespace {
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-}  // namespace
+namespace {}  // namespace
 
 GraphPlan empty_plan(const Program& program) {
   GraphPlan plan;

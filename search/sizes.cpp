@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 
+#include "core/arithmetic.h"
 #include "core/check.h"
 #include "search/merge_repeats.h"
 #include "search/settle.h"
@@ -24,8 +25,6 @@ constexpr int64_t kLongestStep = 1024;  // of a loop, unless it holds the whole 
 constexpr int64_t kLongestRow = 65536;  // held whole
 constexpr int kMostParts = 64;
 constexpr int kMostSweeps = 6;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 

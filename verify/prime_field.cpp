@@ -2,21 +2,10 @@
 // are known to suffice for 64-bit numbers (Sorenson and Webster 2015).
 #include "verify/prime_field.h"
 
+#include "core/arithmetic.h"
 #include "core/check.h"
 
 namespace sundog::verify {
-namespace {
-
-// The finaliser of SplitMix64 (Steele, Lea and Flood 2014): a bijection of words that passes the
-// usual statistical tests.
-uint64_t scramble(uint64_t x) {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
-}  // namespace
 
 uint64_t prf(uint64_t seed, uint64_t key, uint64_t second) {
   return scramble(scramble(scramble(seed) ^ key) + scramble(second ^ 0x5851f42d4c957f2du));

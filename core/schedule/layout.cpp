@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/arithmetic.h"
 #include "core/check.h"
 
 namespace sundog {
 namespace {
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t ceil_power(int64_t x) {
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(x < 1 ? 1 : x)));
 }

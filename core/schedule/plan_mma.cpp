@@ -7,12 +7,11 @@
 // attention).
 #include <algorithm>
 
+#include "core/arithmetic.h"
 #include "core/schedule/planner.h"
 
 namespace sundog::planning {
 namespace {
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 struct Operand {
   uint32_t computation = 0;
