@@ -2,36 +2,19 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <set>
-#include <sstream>
 #include <string>
 #include <string_view>
 
-#include "core/text.h"
 #include "search/bank.h"
 #include "search/import.h"
 #include "search/machine.h"
 #include "search/range_class.h"
 #include "search/term_table.h"
+#include "tests/search/programs.h"
 
 namespace sundog::search {
 namespace {
-
-Program load(const std::string& name) {
-  std::ifstream file(std::string(SUNDOG_SOURCE_DIR) + "/benchmarks/programs/" + name + ".sd");
-  std::ostringstream text;
-  text << file.rdbuf();
-  Result<Program> program = parse_program(text.str(), name + ".sd", {});
-  EXPECT_TRUE(program.ok()) << (program.ok() ? "" : to_string(program.error()));
-  return std::move(*program);
-}
-
-Program parse(const std::string& text) {
-  Result<Program> program = parse_program(text, "test.sd", {});
-  EXPECT_TRUE(program.ok()) << (program.ok() ? "" : to_string(program.error()));
-  return std::move(*program);
-}
 
 const auto kNever = [] { return false; };
 

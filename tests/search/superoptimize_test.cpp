@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <cmath>
-#include <fstream>
 #include <map>
 #include <random>
 #include <sstream>
@@ -14,24 +13,10 @@
 #include "core/float_algebra.h"
 #include "core/interpret.h"
 #include "core/text.h"
+#include "tests/search/programs.h"
 
 namespace sundog::search {
 namespace {
-
-Program load(const std::string& name, const std::map<std::string, int64_t>& defines) {
-  std::ifstream file(std::string(SUNDOG_SOURCE_DIR) + "/benchmarks/programs/" + name + ".sd");
-  std::ostringstream text;
-  text << file.rdbuf();
-  Result<Program> program = parse_program(text.str(), name + ".sd", defines);
-  EXPECT_TRUE(program.ok()) << (program.ok() ? "" : to_string(program.error()));
-  return std::move(*program);
-}
-
-Program parse(const std::string& text) {
-  Result<Program> program = parse_program(text, "test.sd", {});
-  EXPECT_TRUE(program.ok()) << (program.ok() ? "" : to_string(program.error())) << "\n" << text;
-  return std::move(*program);
-}
 
 Device h200() { return *find_device("h200"); }
 

@@ -13,12 +13,6 @@
 namespace sundog::verify {
 namespace {
 
-Program parsed(const std::string& text) {
-  auto program = parse_program(text, "test.sd");
-  EXPECT_TRUE(program.ok()) << to_string(program.error());
-  return *program;
-}
-
 SmallCase pair(const std::string& program, const std::string& candidate) {
   Program p = parsed(program);
   std::string sizes = sizes_text(p);

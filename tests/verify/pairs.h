@@ -1,6 +1,8 @@
 // The pairs of tests/programs, read for the tests of verify.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -43,6 +45,12 @@ inline Result<Program> program_of(const std::string& text) {
   if (!reference) return bad_input("no '# program:' line");
   const std::filesystem::path path = pairs_folder() / reference->path;
   return parse_program(read_file(path), path.string(), reference->defines);
+}
+
+inline Program parsed(const std::string& text) {
+  auto program = parse_program(text, "test.sd");
+  EXPECT_TRUE(program.ok()) << to_string(program.error());
+  return *program;
 }
 
 }  // namespace sundog::verify

@@ -13,12 +13,6 @@
 namespace sundog::verify {
 namespace {
 
-Program parsed(const std::string& text) {
-  auto program = parse_program(text, "test.sd");
-  EXPECT_TRUE(program.ok()) << to_string(program.error());
-  return *program;
-}
-
 FieldResult test(const std::string& program, const std::string& candidate,
                  const FieldOptions& options = {}) {
   const Program p = parsed(program), q = parsed(candidate);

@@ -8,12 +8,6 @@
 namespace sundog::verify {
 namespace {
 
-Program parsed(const std::string& text) {
-  auto program = parse_program(text, "test.sd");
-  EXPECT_TRUE(program.ok()) << to_string(program.error());
-  return *program;
-}
-
 constexpr const char* kMatrix = R"(
   program mm(m = 64, k = 128, n = 96) {
     input a: f32[m, k]
