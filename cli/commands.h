@@ -17,6 +17,4 @@ int version(const Invocation& invocation);
 // Prints the error and gives the exit code that belongs to it.
 int fail(const Error& error);
 
-inline constexpr std::string_view kToolVersion = "0.1.0";
-
 }  // namespace sundog::cli

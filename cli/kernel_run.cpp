@@ -2,7 +2,6 @@
 
 #include <cctype>
 
-#include "cli/interrupt.h"
 #include "core/resize.h"
 
 namespace sundog::cli {

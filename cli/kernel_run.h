@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "cli/options.h"
 #include "codegen/driver.h"
 #include "codegen/generate.h"
 #include "codegen/launch.h"

@@ -93,27 +93,6 @@ PipelineOptions pipeline_options(const Invocation& invocation) {
   return options;
 }
 
-StoredResult stored_result(const Program& program, const Device& device,
-                           const PipelineResult& found) {
-  StoredResult stored;
-  stored.version = kToolVersion;
-  stored.target = device.name;
-  stored.program = program;
-  stored.report = found.report;
-  stored.report.gap = gap_of(found);
-  const Row& best = found.rows[found.best];
-  stored.report.candidates.push_back(best.candidate);
-  for (size_t i = 0; i < found.rows.size(); ++i) {
-    const Row& row = found.rows[i];
-    if (i != found.best && row.dropped.empty() && !row.unfused) {
-      stored.report.candidates.push_back(row.candidate);
-    }
-  }
-  stored.plan = best.generated->plan;
-  stored.cuda = best.generated->cuda;
-  return stored;
-}
-
 std::vector<ResultFile> result_files(const ReportContext& context) {
   const Row& best = context.result.rows[context.result.best];
   const std::string reference = "# program: " + std::string(kProgramFile) + "\n";
@@ -135,6 +114,7 @@ int optimize(const Invocation& invocation) {
   if (const Status status = check_result_folder(folder); !status.ok()) return fail(status.error());
 
   PipelineOptions options = pipeline_options(invocation);
+  options.stop = &interrupted();
   if (!invocation.flag("no-gpu")) {
     if (Result<codegen::GpuInfo> gpu = codegen::probe_gpu(options.gpu_ordinal); gpu.ok()) {
       options.gpu = std::move(*gpu);

@@ -10,7 +10,6 @@
 
 #include "cli/evidence.h"
 #include "cli/graph_view.h"
-#include "cli/interrupt.h"
 #include "codegen/tune.h"
 #include "core/text.h"
 #include "search/machine.h"
@@ -24,6 +23,8 @@ namespace {
 double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
+
+bool stopped(const PipelineOptions& options) { return options.stop != nullptr && *options.stop; }
 
 std::string microseconds(double us) {
   char text[32];
@@ -70,7 +71,7 @@ search::SearchOptions search_options(const PipelineOptions& options, Judge& judg
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
   result.threads = options.threads > 0 ? options.threads : std::max(1, cores);
   result.seed = options.seed;
-  result.stop = &interrupted();
+  result.stop = options.stop;
   result.accept = [&judge](const search::Candidate& candidate) {
     return judge.accepts(candidate.graph);
   };
@@ -108,17 +109,17 @@ StoredCandidate candidate_of(const search::Candidate& found) {
   return candidate;
 }
 
-StoredReport stored(const search::SearchReport& report, uint64_t seed) {
+StoredReport stored(const search::SearchReport& report, const PipelineOptions& options) {
   StoredReport result;
   result.bound_us = report.bound_us;
   result.gap = report.gap;
   result.states = report.states;
   result.seconds = report.seconds;
   result.seconds_to_best = report.time_to_best;
-  result.stop_reason = interrupted() ? "interrupted" : report.stop_reason;
+  result.stop_reason = stopped(options) ? "interrupted" : report.stop_reason;
   for (const auto& [rule, count] : report.pruned) result.pruned[rule] = count;
   result.kept_undecided = report.kept_undecided;
-  result.seed = seed;
+  result.seed = options.seed;
   return result;
 }
 
@@ -210,9 +211,9 @@ Status time_on_gpu(PipelineResult& result, const Program& program, const Device&
   codegen::TuneOptions tuning;
   tuning.arch = device.arch;
   tuning.compile.limits.seconds = options.compile_s;
-  tuning.compile.limits.stop = &interrupted();
+  tuning.compile.limits.stop = options.stop;
   tuning.measure.ordinal = options.gpu_ordinal;
-  tuning.run = {.seconds = options.gpu_s, .stop = &interrupted()};
+  tuning.run = {.seconds = options.gpu_s, .stop = options.stop};
   if (auto flush = codegen::compile(codegen::flush_source(), device.arch, tuning.compile);
       flush.ok()) {
     tuning.measure.flush_cubin = flush->cubin;
@@ -258,11 +259,11 @@ Status time_on_gpu(PipelineResult& result, const Program& program, const Device&
 // Compiles a row where a CUDA compiler is found; false if that compiler refuses it.
 bool passes_compiler(Row& row, PipelineResult& result, const Device& device,
                      const PipelineOptions& options) {
-  if (!row.compiler.empty() || interrupted()) return true;
+  if (!row.compiler.empty() || stopped(options)) return true;
   if (options.progress) options.progress("compiling " + row.candidate.structure);
   codegen::CompileOptions compile;
   compile.limits.seconds = options.compile_s;
-  compile.limits.stop = &interrupted();
+  compile.limits.stop = options.stop;
   Result<codegen::CompiledModule> module =
       codegen::compile(row.generated->cuda, device.arch, compile);
   if (module.ok()) {
@@ -270,7 +271,7 @@ bool passes_compiler(Row& row, PipelineResult& result, const Device& device,
     row.resources = std::move(module->kernels);
     return true;
   }
-  if (module.error().code == ErrorCode::kFailed && !interrupted()) {
+  if (module.error().code == ErrorCode::kFailed && !stopped(options)) {
     row.dropped = "compiler: " + module.error().message;
     return false;
   }
@@ -322,7 +323,7 @@ Status choose_best(PipelineResult& result, const Program& program, const Device&
         // said already
       } else if (!options.check) {
         result.kernel_check = "not run";
-      } else if (interrupted()) {
+      } else if (stopped(options)) {
         result.kernel_check = "not run: interrupted";
       } else {
         right = passes_emulator(row, result, program, device, options);
@@ -360,7 +361,7 @@ Result<PipelineResult> run_pipeline(const Program& program, const Device& device
     Result<search::SearchReport> found = search::superoptimize(
         program, device, search::SearchSpace{}, search_options(options, judge));
     if (!found.ok()) return found.error();
-    result.report = stored(*found, options.seed);
+    result.report = stored(*found, options);
     result.notes = found->notes;
     if (options.progress) options.progress("verifying");
     for (const search::Candidate& candidate : found->candidates) {
@@ -372,8 +373,8 @@ Result<PipelineResult> run_pipeline(const Program& program, const Device& device
   add_start(result.rows, device, options, judge);
   generate_all(result.rows, program, device, options);
   result.timing = "not timed: no GPU";
-  if (options.gpu && interrupted()) result.timing = "not timed: interrupted";
-  if (options.gpu && !interrupted()) {
+  if (options.gpu && stopped(options)) result.timing = "not timed: interrupted";
+  if (options.gpu && !stopped(options)) {
     const Status timed = time_on_gpu(result, program, device, options);
     result.timing =
         timed.ok() ? "timed on " + options.gpu->name : "not timed: " + timed.error().message;
@@ -384,6 +385,33 @@ Result<PipelineResult> run_pipeline(const Program& program, const Device& device
     if (row.unfused) result.report.unfused = row.candidate;
   }
   return result;
+}
+
+double gap_of(const PipelineResult& result) {
+  const double best = result.rows[result.best].candidate.predicted_us;
+  if (best <= 0 || result.report.bound_us <= 0) return 0;
+  return std::max(0.0, best / result.report.bound_us - 1);
+}
+
+StoredResult stored_result(const Program& program, const Device& device,
+                           const PipelineResult& found) {
+  StoredResult stored;
+  stored.version = kToolVersion;
+  stored.target = device.name;
+  stored.program = program;
+  stored.report = found.report;
+  stored.report.gap = gap_of(found);
+  const Row& best = found.rows[found.best];
+  stored.report.candidates.push_back(best.candidate);
+  for (size_t i = 0; i < found.rows.size(); ++i) {
+    const Row& row = found.rows[i];
+    if (i != found.best && row.dropped.empty() && !row.unfused) {
+      stored.report.candidates.push_back(row.candidate);
+    }
+  }
+  stored.plan = best.generated->plan;
+  stored.cuda = best.generated->cuda;
+  return stored;
 }
 
 }  // namespace sundog::cli

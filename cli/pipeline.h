@@ -6,6 +6,7 @@
 // always an answer.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <optional>
 #include <string>
@@ -37,6 +38,7 @@ struct PipelineOptions {
   StoredReport start;        // of an earlier run, or given; verified like any other
   bool skip_search = false;  // take it as it is
   std::function<void(const std::string&)> progress;
+  const std::atomic<bool>* stop = nullptr;  // once true: end with the best found so far
 };
 
 // A candidate and what became of it.
@@ -63,5 +65,12 @@ struct PipelineResult {
 // Errors: what search reports; kFailed if not even the unfused program yields a right kernel.
 Result<PipelineResult> run_pipeline(const Program& program, const Device& device,
                                     const PipelineOptions& options);
+
+// How far the predicted time of the best is above the bound, as a fraction of the bound; 0 without.
+double gap_of(const PipelineResult& result);
+
+// What is stored of a run: the best row first, then the others that are usable.
+StoredResult stored_result(const Program& program, const Device& device,
+                           const PipelineResult& found);
 
 }  // namespace sundog::cli

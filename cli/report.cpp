@@ -113,12 +113,6 @@ void write_search(JsonWriter& json, const PipelineResult& result) {
 
 }  // namespace
 
-double gap_of(const PipelineResult& result) {
-  const double best = best_of(result).candidate.predicted_us;
-  if (best <= 0 || result.report.bound_us <= 0) return 0;
-  return std::max(0.0, best / result.report.bound_us - 1);
-}
-
 std::string table_text(const ReportContext& context) {
   const PipelineResult& result = context.result;
   const Row& best = best_of(result);

@@ -22,7 +22,4 @@ std::string table_text(const ReportContext& context);
 std::string json_text(const ReportContext& context);
 std::string html_text(const ReportContext& context);
 
-// How far the predicted time of the best is above the bound, as a fraction of the bound; 0 without.
-double gap_of(const PipelineResult& result);
-
 }  // namespace sundog::cli

@@ -16,6 +16,8 @@
 
 namespace sundog::cli {
 
+inline constexpr std::string_view kToolVersion = "0.1.0";
+
 // What was found out about a candidate, in numbers and words.
 struct Evidence {
   std::string answer;  // "equivalent", "different", "unknown"; empty: not asked

@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/json.h"
+#include "cli/result.h"
 #include "codegen/compile.h"
 #include "codegen/driver.h"
 #include "codegen/nvrtc.h"
