@@ -165,8 +165,7 @@ Result<Outcome> on_gpu(const Runnable& runnable, const Invocation& invocation,
   options.ordinal = static_cast<int>(invocation.integer("gpu"));
   const Result<codegen::CompiledModule> flush = compiled(codegen::flush_source(), arch, invocation);
   if (flush.ok()) options.flush_cubin = flush->cubin;
-  const codegen::ProcessLimits limits{.seconds = invocation.seconds("gpu-time"),
-                                      .stop = &interrupted()};
+  const ProcessLimits limits{.seconds = invocation.seconds("gpu-time"), .stop = &interrupted()};
   // Under a sanitizer the kernels must run in the process that it watches.
   options.time = !invocation.flag("no-time");
   auto reports =

@@ -13,7 +13,7 @@
 #include <sstream>
 
 #include "codegen/nvrtc.h"
-#include "codegen/process_wire.h"
+#include "core/process_wire.h"
 
 namespace sundog::codegen {
 namespace {

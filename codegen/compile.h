@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "codegen/process.h"
+#include "core/process.h"
 #include "core/status.h"
 
 namespace sundog::codegen {

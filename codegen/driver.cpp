@@ -6,8 +6,8 @@
 #include <type_traits>
 
 #include "codegen/driver_api.h"
-#include "codegen/process.h"
-#include "codegen/process_wire.h"
+#include "core/process.h"
+#include "core/process_wire.h"
 
 namespace sundog::codegen {
 

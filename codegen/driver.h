@@ -8,7 +8,7 @@
 //   Result<GpuKernel> k = gpu->kernel(*m, "k0", dynamic_shared_bytes);
 //
 // A process that has opened a Gpu must not use CUDA in a forked child, so Sundog opens one only
-// inside run_in_child (codegen/process.h).
+// inside run_in_child (core/process.h).
 #pragma once
 
 #include <array>

@@ -21,7 +21,7 @@
 #include "codegen/emulator/protocol.h"
 #include "codegen/emulator_source.h"
 #include "codegen/emulator_toolchain.h"
-#include "codegen/process.h"
+#include "core/process.h"
 
 namespace sundog::codegen {
 

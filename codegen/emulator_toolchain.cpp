@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "codegen/embedded.h"
-#include "codegen/process.h"
+#include "core/process.h"
 
 namespace sundog::codegen {
 namespace {

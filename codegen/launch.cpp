@@ -5,7 +5,7 @@
 #include <cstring>
 #include <optional>
 
-#include "codegen/process_wire.h"
+#include "core/process_wire.h"
 
 namespace sundog::codegen {
 namespace {

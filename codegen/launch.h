@@ -21,7 +21,7 @@
 #include "codegen/driver.h"
 #include "codegen/kernel_check.h"
 #include "codegen/launch_plan.h"
-#include "codegen/process.h"
+#include "core/process.h"
 #include "core/program.h"
 #include "core/status.h"
 

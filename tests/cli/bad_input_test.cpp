@@ -68,7 +68,7 @@ INSTANTIATE_TEST_SUITE_P(All, BadProgram, testing::ValuesIn(kBad),
                            return name + std::to_string(test.index);
                          });
 
-void expect_refused(const codegen::ProcessResult& result, const std::string& part) {
+void expect_refused(const ProcessResult& result, const std::string& part) {
   EXPECT_EQ(result.code, 2) << result.err;
   EXPECT_EQ(result.out, "");
   EXPECT_TRUE(contains(result.err, part)) << result.err;

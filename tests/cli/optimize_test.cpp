@@ -26,17 +26,17 @@ class Optimized : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     scratch_ = new Scratch;
-    json_ = new codegen::ProcessResult(run_tool(command(*scratch_, {"--json"})));
+    json_ = new ProcessResult(run_tool(command(*scratch_, {"--json"})));
   }
   static void TearDownTestSuite() {
     delete scratch_;
     delete json_;
   }
   static Scratch* scratch_;
-  static codegen::ProcessResult* json_;
+  static ProcessResult* json_;
 };
 Scratch* Optimized::scratch_ = nullptr;
-codegen::ProcessResult* Optimized::json_ = nullptr;
+ProcessResult* Optimized::json_ = nullptr;
 
 TEST_F(Optimized, JsonHasEveryField) {
   ASSERT_EQ(json_->code, 0) << json_->err;

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "cli/interrupt.h"
-#include "codegen/process.h"
+#include "core/process.h"
 #include "tests/cli/scratch.h"
 
 namespace sundog::cli {
@@ -82,7 +82,7 @@ TEST(ResultFolder, IsUntouchedAfterAFailedWrite) {
     const Status status = write_result_folder(scratch.path("out"), large);
     return status.ok() ? std::string("written") : status.error().message + status.error().hint;
   };
-  const Result<std::string> message = codegen::run_in_child("the test", body, {});
+  const Result<std::string> message = run_in_child("the test", body, {});
   ASSERT_TRUE(message.ok()) << to_string(message.error());
   EXPECT_NE(message->find("result.pb: File too large"), std::string::npos) << *message;
   EXPECT_NE(message->find("ulimit"), std::string::npos);

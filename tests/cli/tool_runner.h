@@ -6,28 +6,28 @@
 #include <string>
 #include <vector>
 
-#include "codegen/process.h"
+#include "core/process.h"
 #include "tests/cli/scratch.h"
 
 namespace sundog::cli {
 
-inline codegen::ProcessResult run_tool(std::vector<std::string> arguments, double seconds = 120) {
+inline ProcessResult run_tool(std::vector<std::string> arguments, double seconds = 120) {
   arguments.insert(arguments.begin(), SUNDOG_TOOL);
-  auto result = codegen::run_process(arguments, {.seconds = seconds});
+  auto result = run_process(arguments, {.seconds = seconds});
   if (!result.ok()) {
     ADD_FAILURE() << to_string(result.error());
     return {};
   }
-  EXPECT_EQ(result->end, codegen::ProcessResult::End::kExited)
-      << codegen::describe_end(*result, {.seconds = seconds}) << "\n"
+  EXPECT_EQ(result->end, ProcessResult::End::kExited)
+      << describe_end(*result, {.seconds = seconds}) << "\n"
       << result->err;
   return std::move(*result);
 }
 
 // The tool by a shell: for redirections and limits.  $TOOL is the tool.
-inline codegen::ProcessResult run_shell(const std::string& script, double seconds = 120) {
-  auto result = codegen::run_process({"bash", "-c", "TOOL='" SUNDOG_TOOL "'\n" + script},
-                                     {.seconds = seconds});
+inline ProcessResult run_shell(const std::string& script, double seconds = 120) {
+  auto result =
+      run_process({"bash", "-c", "TOOL='" SUNDOG_TOOL "'\n" + script}, {.seconds = seconds});
   if (!result.ok()) {
     ADD_FAILURE() << to_string(result.error());
     return {};

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "codegen/nvrtc.h"
-#include "codegen/process_wire.h"
+#include "core/process_wire.h"
 
 namespace sundog::codegen {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "core/status.h"
 
-namespace sundog::codegen {
+namespace sundog {
 
 struct ProcessLimits {
   double seconds = 60;       // wall clock
@@ -49,4 +49,4 @@ Result<ProcessResult> run_process(const std::vector<std::string>& argv,
 Result<std::string> run_in_child(const std::string& what, const std::function<std::string()>& body,
                                  const ProcessLimits& limits);
 
-}  // namespace sundog::codegen
+}  // namespace sundog

@@ -1,4 +1,4 @@
-#include "codegen/process.h"
+#include "core/process.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -15,7 +15,7 @@
 #include <cstring>
 #include <exception>
 
-namespace sundog::codegen {
+namespace sundog {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -233,4 +233,4 @@ Result<std::string> run_in_child(const std::string& what, const std::function<st
   return Error{limit ? ErrorCode::kLimit : ErrorCode::kFailed, std::move(message), {}, {}};
 }
 
-}  // namespace sundog::codegen
+}  // namespace sundog

@@ -14,7 +14,7 @@
 
 #include "core/status.h"
 
-namespace sundog::codegen {
+namespace sundog {
 
 class Packer {
  public:
@@ -79,4 +79,4 @@ class Unpacker {
   bool failed_ = false;
 };
 
-}  // namespace sundog::codegen
+}  // namespace sundog

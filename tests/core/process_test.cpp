@@ -1,4 +1,4 @@
-#include "codegen/process.h"
+#include "core/process.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <thread>
 
-namespace sundog::codegen {
+namespace sundog {
 namespace {
 
 TEST(Process, KeepsBothStreamsAndTheExitCode) {
@@ -121,4 +121,4 @@ TEST(Child, HasAWatchdog) {
 }
 
 }  // namespace
-}  // namespace sundog::codegen
+}  // namespace sundog
