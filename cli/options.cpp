@@ -26,7 +26,7 @@ constexpr OptionSpec kOptions[] = {
     {"top", 0, OptionKind::kInteger, "K", "8", 1, 256, kSearching, true,
      "candidates that go to verification, code generation and timing"},
     {"threads", 0, OptionKind::kInteger, "N", "0", 0, 1024, kSearching, true,
-     "threads of the search; it uses one so far, whatever is asked"},
+     "threads of the search, 0 for one a core; they do not change what --states finds"},
     {"seed", 0, OptionKind::kInteger, "S", "1", 0, kMaxInteger, kOptimize | kVerify | kRun, true,
      "seed of everything random"},
     {"from", 0, OptionKind::kText, "FILE", "", 0, 0, kSearching, false,

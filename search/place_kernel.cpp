@@ -25,81 +25,75 @@ constexpr float kInfinite = std::numeric_limits<float>::infinity();
 constexpr double kSlack = 1.25;
 constexpr double kSlackOfMany = 1.02;  // of more than two kernels: seldom better, and many
 constexpr size_t kMostChoices = 24;    // of part counts
-constexpr size_t kMostRemembered = 50000;
 constexpr size_t kMostOutputsChosen = 12;
+constexpr uint64_t kStatesOfPrice = 64;  // visited in the time that pricing a kernel takes
 
 }  // namespace
 
-bool Incumbents::offer(int bank, const Structure& s) {
-  const bool best = s.us < best_us_;
-  best_us_ = std::min(best_us_, s.us);
-  auto& list = by_kind_[s.kind];
-  const auto before = [](const Entry& a, const Entry& b) {
-    return a.structure.us != b.structure.us ? a.structure.us < b.structure.us
-                                            : a.structure.key < b.structure.key;
-  };
-  // Of one kind and equally fast: the same kernels, reached by another order of decisions.
-  for (Entry& e : list) {
-    if (std::abs(e.structure.us - s.us) > 1e-6 * s.us) continue;
-    if (s.key < e.structure.key && e.bank == bank) e.structure = s;
-    return best;
-  }
-  if (static_cast<int>(list.size()) >= kept_per_kind_ && s.us >= list.back().structure.us)
-    return best;
-  list.push_back({bank, s});
-  std::sort(list.begin(), list.end(), before);
-  if (static_cast<int>(list.size()) > kept_per_kind_) list.pop_back();
-  return best;
+PlacementCounts& PlacementCounts::operator+=(const PlacementCounts& o) {
+  states += o.states;
+  kernels_priced += o.kernels_priced;
+  structures += o.structures;
+  cut_by_bound += o.cut_by_bound;
+  cut_as_duplicate += o.cut_as_duplicate;
+  cut_as_dominated += o.cut_as_dominated;
+  cut_unfit += o.cut_unfit;
+  return *this;
 }
 
-std::vector<Incumbents::Entry> Incumbents::sorted() const {
-  std::vector<Entry> all;
-  for (const auto& [kind, list] : by_kind_) all.insert(all.end(), list.begin(), list.end());
-  std::stable_sort(all.begin(), all.end(), [](const Entry& a, const Entry& b) {
-    return a.structure.us != b.structure.us ? a.structure.us < b.structure.us
-                                            : a.structure.key < b.structure.key;
-  });
-  return all;
-}
-
-Placement::Placement(const Bank& bank, const TermTable& table, const Machine& machine,
-                     const SearchSpace& space, int bank_number, Incumbents& incumbents,
-                     Limits& limits, PlacementCounts& counts)
-    : bank_(bank),
-      table_(table),
-      machine_(machine),
-      space_(space),
-      bank_number_(bank_number),
-      incumbents_(incumbents),
-      limits_(limits),
-      counts_(counts),
-      choices_({{}}),
-      readers_(table.terms.size(), 0) {
+std::vector<std::vector<int64_t>> part_choices(const Bank& bank, const Machine& machine) {
+  std::vector<std::vector<int64_t>> choices{{}};
   for (AxisId base : bank.options().parts) {
     std::vector<std::vector<int64_t>> next;
-    for (const auto& choice : choices_) {
+    for (const auto& choice : choices) {
       for (int64_t n : part_candidates(bank.program().axes[base].extent, machine)) {
         next.push_back(choice);
         next.back().push_back(n);
       }
     }
-    choices_ = std::move(next);
+    choices = std::move(next);
   }
-  if (choices_.size() > kMostChoices) choices_.resize(kMostChoices);
+  if (choices.size() > kMostChoices) choices.resize(kMostChoices);
+  return choices;
+}
+
+Placement::Placement(const Bank& bank, const TermTable& table, const Machine& machine,
+                     const SearchSpace& space, PlacementTables& tables)
+    : bank_(bank),
+      table_(table),
+      machine_(machine),
+      space_(space),
+      tables_(tables),
+      choices_(part_choices(bank, machine)),
+      outcome_(Incumbents(1)) {
   for (const RankedTerm& t : table.terms) {
     if (t.leaf == LeafKind::kInput) input_bytes_ += t.total_bytes;
   }
 }
 
-void Placement::run(int most_kernels) {
-  most_kernels_ = most_kernels;
-  reached_.clear();
-  done_.clear();
-  done_us_.assign(choices_.size(), 0);
-  if (choices_.empty()) return;
+PlacementOutcome Placement::run(const PlacementTask& task, double best_us, Quantum& quantum) {
+  bank_number_ = task.bank;
+  most_kernels_ = task.kernels;
+  quantum_ = &quantum;
+  outcome_ = PlacementOutcome(Incumbents(std::max(1, space_.kept_per_kind), best_us));
   RankSet outputs;
   for (int o : table_.outputs) outputs.insert(o);
-  kernels(outputs);
+  for (const Subtree& subtree : task.subtrees) {
+    if (choices_.empty()) break;
+    done_.clear();
+    done_us_.assign(choices_.size(), 0);
+    readers_.assign(table_.terms.size(), 0);
+    read_bytes_ = 0;
+    if (quantum.reached()) {
+      decisions_.leave(subtree);
+    } else {
+      decisions_.begin(subtree, &quantum);
+      kernels(outputs);
+    }
+  }
+  outcome_.rest = decisions_.take_rest();
+  outcome_.counts.states = quantum.used();
+  return std::exchange(outcome_, PlacementOutcome(Incumbents(1)));
 }
 
 double Placement::least(const std::vector<float>& us) const {
@@ -108,7 +102,6 @@ double Placement::least(const std::vector<float>& us) const {
 
 // Produces `pending` by kernels that run before those in done_.
 void Placement::kernels(const RankSet& pending) {
-  if (limits_.reached()) return;
   const int top = pending.top();
   if (top < 0) {
     record();
@@ -116,7 +109,7 @@ void Placement::kernels(const RankSet& pending) {
   }
   if (static_cast<int>(done_.size()) >= most_kernels_) return;
   if (space_.prune_dominated && is_dominated(pending)) {
-    ++counts_.cut_as_dominated;
+    ++outcome_.counts.cut_as_dominated;
     return;
   }
   std::vector<int> rest = pending.members();
@@ -125,7 +118,9 @@ void Placement::kernels(const RankSet& pending) {
   const KernelBody outer_body = body_;
   const AxisSet outer_common = common_;
   // All together first: fewer kernels are better more often than not.
-  for (uint64_t s = uint64_t{1} << rest.size(); s-- > 0 && !limits_.reached();) {
+  const uint64_t subsets = uint64_t{1} << rest.size();
+  for (Choice c(decisions_, subsets); c.next();) {
+    const uint64_t s = subsets - 1 - c.index();
     body_ = {};
     body_.outputs.push_back(top);
     for (size_t i = 0; i < rest.size(); ++i) {
@@ -148,15 +143,18 @@ void Placement::kernels(const RankSet& pending) {
 
 // The same terms left to make with as many kernels, at no lower cost for any choice of parts.
 bool Placement::is_dominated(const RankSet& pending) {
-  uint64_t h = mix(pending.hash(), done_.size());
+  if (decisions_.repeating()) return false;
+  uint64_t h = mix(pending.hash(), done_.size() * 64 + static_cast<uint64_t>(most_kernels_));
   for (size_t i = 0; i < readers_.size(); ++i) h = mix(h, readers_[i] > 0 ? 1 : 0);
-  auto& known = reached_[h];
-  for (const auto& us : known) {
-    bool dominated = true;
-    for (size_t i = 0; i < us.size(); ++i) dominated = dominated && us[i] < done_us_[i] * 0.9999F;
-    if (dominated) return true;
+  const auto is_cheaper = [&](const auto& us) { return cheaper(us, done_us_); };
+  const auto& known = tables_.known().reached;
+  if (const auto it = known.find(h);
+      it != known.end() && std::any_of(it->second.begin(), it->second.end(), is_cheaper)) {
+    return true;
   }
-  if (known.size() < 16) known.push_back(done_us_);
+  auto& here = outcome_.news.reached[h];
+  if (std::any_of(here.begin(), here.end(), is_cheaper)) return true;
+  if (here.size() < kMostReached) here.push_back(done_us_);
   return false;
 }
 
@@ -170,7 +168,7 @@ bool Placement::is_cut(const RankSet& later, double bytes, const WorkTime& work)
   const double moved = bytes + std::max(0.0, input_bytes_ - read_bytes_) + stores;
   const double busy = std::max({moved / hbm_peak(machine_), work.tensor, work.alu, work.sfu});
   const double us = least(done_us_) + structure_bound(machine_, launches, 0) + busy;
-  return us >= incumbents_.best_us() * slack();
+  return us >= outcome_.found.best_us() * slack();
 }
 
 // A sum over a step or tile of a term with a part, where the outputs lack the part: the split is
@@ -184,10 +182,9 @@ bool Placement::uses_absent_split(const RankedNode& n) const {
 }
 
 void Placement::fill(RankSet need, RankSet later, double bytes, WorkTime work) {
-  if (limits_.spend()) return;
-  ++counts_.states;
+  if (!decisions_.repeating()) quantum_->spend();
   if (is_cut(later, bytes, work)) {
-    ++counts_.cut_by_bound;
+    ++outcome_.counts.cut_by_bound;
     return;
   }
   const int x = need.top();
@@ -210,33 +207,45 @@ void Placement::fill(RankSet need, RankSet later, double bytes, WorkTime work) {
     if (--readers_[static_cast<size_t>(x)] == 0) read_bytes_ -= t.total_bytes;
     return;
   }
-  for (size_t i = 0; i < t.nodes.size(); ++i) {
-    if (t.nodes[i].dropped) continue;
-    if (space_.prune_duplicates && uses_absent_split(t.nodes[i])) {
-      ++counts_.cut_as_duplicate;
+  compute(x, need, later, bytes, work);
+}
+
+// Each node of x in turn, then loading it from an earlier kernel.
+void Placement::compute(int x, const RankSet& need, const RankSet& later, double bytes,
+                        WorkTime work) {
+  const RankedTerm& t = table_.terms[static_cast<size_t>(x)];
+  for (Choice c(decisions_, t.nodes.size() + 1); c.next();) {
+    if (c.index() == t.nodes.size()) {
+      const bool is_output =
+          std::find(body_.outputs.begin(), body_.outputs.end(), x) != body_.outputs.end();
+      if (!t.storable || is_output || static_cast<int>(done_.size()) + 1 >= most_kernels_) return;
+      RankSet with_x = later;
+      with_x.insert(x);
+      body_.items.push_back({x, -1});
+      fill(need, with_x, bytes + t.total_bytes, work);
+      body_.items.pop_back();
+      continue;
+    }
+    const RankedNode& n = t.nodes[c.index()];
+    if (n.dropped) continue;
+    if (space_.prune_duplicates && uses_absent_split(n)) {
+      ++outcome_.counts.cut_as_duplicate;
       continue;
     }
     RankSet next = need;
-    for (int o : t.nodes[i].operands) next.insert(o);
-    body_.items.push_back({x, static_cast<int>(i)});
+    for (int o : n.operands) next.insert(o);
+    body_.items.push_back({x, static_cast<int>(c.index())});
     WorkTime more = work;
-    more += t.nodes[i].work;
+    more += n.work;
     fill(next, later, bytes, more);
     body_.items.pop_back();
-    if (limits_.reached()) return;
   }
-  const bool is_output =
-      std::find(body_.outputs.begin(), body_.outputs.end(), x) != body_.outputs.end();
-  if (!t.storable || is_output || static_cast<int>(done_.size()) + 1 >= most_kernels_) return;
-  later.insert(x);
-  body_.items.push_back({x, -1});
-  fill(need, later, bytes + t.total_bytes, work);
-  body_.items.pop_back();
 }
 
 // Whether a kernel that stores, loads and reduces the same, in the same loops, was seen with no
 // more work of any kind in no more steps.  What is left are variations of elementwise terms.
-bool Placement::does_more(const KernelBody& body, const KernelShape& shape, const WorkTime& work) {
+bool Placement::does_more(uint64_t hash, const KernelShape& shape, const WorkTime& work) {
+  const KernelBody& body = body_;
   uint64_t key = mix(shape.looped.bits(), shape.grid_parts.bits());
   std::set<int> summed_products;  // how a summed product is cut decides what is a matrix product
   for (const BodyItem& item : body.items) {
@@ -256,80 +265,102 @@ bool Placement::does_more(const KernelBody& body, const KernelShape& shape, cons
     key = mix(mix(key, static_cast<uint64_t>(shape.stage[i])), shape.events[i]);
   }
   for (int o : body.outputs) key = mix(key, static_cast<uint64_t>(o) + 1000003);
-  auto& seen = efforts_[key];
-  for (const Effort& e : seen) {
-    if (e.items <= body.items.size() && e.work.tensor <= work.tensor && e.work.alu <= work.alu &&
-        e.work.sfu <= work.sfu) {
-      return true;
-    }
-  }
-  seen.push_back({work, body.items.size()});
+  const Effort mine{work, static_cast<uint32_t>(body.items.size()), hash};
+  bool listed = false;
+  const auto beats = [&](const Effort& e) {
+    listed = listed || e.owner == hash;
+    return e.owner != hash && no_more(e, mine);
+  };
+  const auto& known = tables_.known().efforts;
+  const auto it = known.find(key);
+  if (it != known.end() && std::any_of(it->second.begin(), it->second.end(), beats)) return true;
+  auto& here = outcome_.news.efforts[key];
+  if (std::any_of(here.begin(), here.end(), beats)) return true;
+  if (!listed) here.push_back(mine);
   return false;
 }
 
 void Placement::leaf(const RankSet& later, const WorkTime& work) {
-  const std::vector<PlacedKernel> placed = place(body_, work);
+  uint64_t h = 1;
+  for (const BodyItem& i : body_.items)
+    h = mix(mix(h, static_cast<uint64_t>(i.term)), static_cast<uint64_t>(i.node));
+  for (int o : body_.outputs) h = mix(h, static_cast<uint64_t>(o) + 1000003);
+  const std::vector<KernelShape>& shapes = shapes_of(h);
+  if (shapes.empty()) ++outcome_.counts.cut_as_duplicate;
   const KernelBody saved_body = body_;
   const AxisSet saved_common = common_;
-  for (const PlacedKernel& k : placed) {
-    const std::vector<float> before = done_us_;
-    for (size_t i = 0; i < done_us_.size(); ++i) done_us_[i] += k.us[i];
-    if (is_cut(later, 0, {})) {
-      ++counts_.cut_by_bound;
-    } else {
-      done_.push_back(k);
-      kernels(later);
-      done_.pop_back();
-    }
-    done_us_ = before;
-    if (limits_.reached()) break;
-  }
-  body_ = saved_body;
-  common_ = saved_common;
-}
-
-const std::vector<PlacedKernel>& Placement::place(const KernelBody& body, const WorkTime& work) {
-  static const std::vector<PlacedKernel> kNone;
-  uint64_t h = 1;
-  for (const BodyItem& i : body.items)
-    h = mix(mix(h, static_cast<uint64_t>(i.term)), static_cast<uint64_t>(i.node));
-  for (int o : body.outputs) h = mix(h, static_cast<uint64_t>(o) + 1000003);
-  if (const auto it = placed_.find(h); it != placed_.end()) return it->second;
-  std::vector<PlacedKernel> out;
-  const std::vector<KernelShape> shapes = kernel_shapes(bank_, table_, body);
-  if (shapes.empty()) ++counts_.cut_as_duplicate;
-  for (const KernelShape& shape : shapes) {
-    if (space_.prune_dominated && does_more(body, shape, work)) {
-      ++counts_.cut_as_dominated;
+  const std::vector<float> before = done_us_;
+  for (Choice c(decisions_, shapes.size()); c.next();) {
+    const KernelShape& shape = shapes[c.index()];
+    const uint64_t hash = mix(h, c.index());
+    if (space_.prune_dominated && does_more(hash, shape, work)) {
+      ++outcome_.counts.cut_as_dominated;
       continue;
     }
-    PlacedKernel k{body, shape, {}, {}};
-    ++counts_.kernels_priced;
-    if (price(k)) {
-      out.push_back(std::move(k));
+    const Price& price = price_of(hash, shape);
+    if (!price.fits()) continue;
+    for (size_t i = 0; i < done_us_.size(); ++i) done_us_[i] = before[i] + price.us[i];
+    if (is_cut(later, 0, {})) {
+      ++outcome_.counts.cut_by_bound;
     } else {
-      ++counts_.cut_unfit;
+      done_.push_back({body_, shape, price.us, price.tiles});
+      kernels(later);
+      done_.pop_back();
+      body_ = saved_body;
+      common_ = saved_common;
     }
+    done_us_ = before;
   }
-  if (placed_.size() >= kMostRemembered) placed_.clear();
-  return placed_[h] = std::move(out);
 }
 
-bool Placement::price(PlacedKernel& kernel) {
+const std::vector<KernelShape>& Placement::shapes_of(uint64_t body_hash) {
+  if (const auto* known = tables_.shapes().find(body_hash)) return *known;
+  return *tables_.shapes().insert(body_hash, kernel_shapes(bank_, table_, body_)).first;
+}
+
+// What tiles are good is news even where another task has priced the kernel: what a task finds must
+// not depend on which of them came first.
+const Price& Placement::price_of(uint64_t hash, const KernelShape& shape) {
+  const Price* known = tables_.prices().find(hash);
+  if (known == nullptr) {
+    quantum_->check();
+    const auto [now, fresh] = tables_.prices().insert(hash, price(shape));
+    known = now;
+    if (fresh) {
+      ++outcome_.counts.kernels_priced;
+      if (!known->fits()) ++outcome_.counts.cut_unfit;
+    }
+  }
+  if (known->round != tables_.round()) return *known;
+  quantum_->spend_work(kStatesOfPrice);
+  if (known->fits()) {
+    for (const auto& tiles : known->tiles) {
+      if (tiles.empty()) continue;
+      outcome_.news.good_tiles.try_emplace(known->cut, tiles);
+      break;
+    }
+  }
+  return *known;
+}
+
+// A pure function of the kernel and of what was known when the round began.
+Price Placement::price(const KernelShape& shape) const {
+  Price out;
+  out.round = tables_.round();
   Lowerer lowerer(bank_, table_);
-  lowerer.add_kernel(kernel.body, kernel.shape, {});
+  lowerer.add_kernel(body_, shape, {});
   KernelPlan& plan = lowerer.plan().kernels[0];
   const KernelProfile p = profile(lowerer.plan().graph, plan.kernel, plan.wide);
   const auto& parts = lowerer.plan().parts;
-  bool any = false;
   std::optional<SizedKernel> sized;
   // Kernels that are cut alike are best at much the same tiles.
-  std::vector<uint64_t> cut;
+  out.cut = plan.splits.size();
   for (const Split& s : plan.splits) {
-    cut.push_back(uint64_t{s.axis} * 8 + (s.looped ? 1 : 0) + (s.outer == kNoFactor ? 2 : 0) +
-                  (s.part == kNoFactor ? 4 : 0));
+    out.cut = mix(out.cut, uint64_t{s.axis} * 8 + (s.looped ? 1 : 0) +
+                               (s.outer == kNoFactor ? 2 : 0) + (s.part == kNoFactor ? 4 : 0));
   }
-  const auto known = good_tiles_.find(cut);
+  const auto& good = tables_.known().good_tiles;
+  const auto known = good.find(out.cut);
   for (size_t c = 0; c < choices_.size(); ++c) {
     // The plan numbers the parts that it uses; a choice counts those of the bank.
     std::vector<int64_t> counts;
@@ -342,19 +373,17 @@ bool Placement::price(PlacedKernel& kernel) {
     }
     if (c == 0 || !parts.empty()) {
       const bool first = !sized.has_value();
-      const bool warm = !first || known != good_tiles_.end();
+      const bool warm = !first || known != good.end();
       const std::vector<int64_t> near = !first ? sized->tiles
                                         : warm ? known->second
                                                : std::vector<int64_t>{};
       sized = size_kernel(plan, p, counts, machine_, warm ? &near : nullptr);
       if (!sized && warm) sized = size_kernel(plan, p, counts, machine_);
-      if (sized && first) good_tiles_[cut] = sized->tiles;
     }
-    kernel.us.push_back(sized ? static_cast<float>(sized->us) : kInfinite);
-    kernel.tiles.push_back(sized ? sized->tiles : std::vector<int64_t>{});
-    any = any || sized.has_value();
+    out.us.push_back(sized ? static_cast<float>(sized->us) : kInfinite);
+    out.tiles.push_back(sized ? sized->tiles : std::vector<int64_t>{});
   }
-  return any;
+  return out;
 }
 
 std::string Placement::kind() const {
@@ -387,17 +416,17 @@ std::string Placement::key() const {
 }
 
 void Placement::record() {
-  ++counts_.structures;
+  ++outcome_.counts.structures;
   const auto best = std::min_element(done_us_.begin(), done_us_.end());
   if (*best == kInfinite) return;
   Structure s;
   s.us = *best;
-  if (s.us >= incumbents_.best_us() * slack()) return;
+  if (s.us >= outcome_.found.best_us() * slack()) return;
   s.choice = static_cast<size_t>(best - done_us_.begin());
   s.kernels.assign(done_.rbegin(), done_.rend());
   s.kind = kind();
   s.key = std::to_string(bank_number_) + ":" + key();
-  if (incumbents_.offer(bank_number_, s)) limits_.note_best();
+  if (outcome_.found.offer(bank_number_, s)) outcome_.best_at = quantum_->seconds();
 }
 
 }  // namespace sundog::search

@@ -14,6 +14,7 @@
 #include "search/import.h"
 #include "search/place_kernel.h"
 #include "search/rewrite.h"
+#include "search/rounds.h"
 #include "search/unfused.h"
 
 namespace sundog::search {
@@ -21,13 +22,6 @@ namespace {
 
 constexpr size_t kVariants = 4;        // sizes looked at for each that is offered
 constexpr double kNearlyAsGood = 1.3;  // sizes within this of the best are offered to the clock
-
-// Everything that belongs to one choice of axes with parts.
-struct BankRun {
-  std::unique_ptr<Bank> bank;
-  TermTable table;
-  std::unique_ptr<Placement> placement;
-};
 
 class Superoptimizer {
  public:
@@ -39,22 +33,15 @@ class Superoptimizer {
         space_(space),
         options_(options),
         limits_(options.clock, options.budget_s, options.max_states, options.stop),
-        incumbents_(std::max(1, space.kept_per_kind)) {}
+        workers_(options.threads),
+        rounds_(banks_, machine_, space_, options.memory_bytes, limits_, workers_) {}
 
   Result<SearchReport> run() {
     if (Status s = find_unfused(); !s.ok()) return s.error();
-    incumbents_.offer_time(report_.unfused.predicted_us);
     report_.bound_us = program_bound(program_, machine_);
-    add_bank({});
-    for (AxisSet parts : part_sets()) add_bank(parts);
-    for (int kernels = 1; kernels <= space_.most_kernels && !limits_.check(); ++kernels) {
-      for (auto& run : banks_) {
-        if (limits_.check()) break;
-        drop_expensive(run->table, 1.5 * incumbents_.best_us());
-        run->placement->run(kernels);
-        show_progress();
-      }
-    }
+    add_banks();
+    rounds_.begin(report_.unfused.predicted_us);
+    while (rounds_.step()) show_progress();
     offer_candidates();
     finish_report();
     return std::move(report_);
@@ -104,37 +91,58 @@ class Superoptimizer {
     return sets;
   }
 
-  void add_bank(AxisSet parts) {
+  void add_banks() {
+    keep(make_bank({}));
+    const std::vector<AxisSet> sets = part_sets();
+    std::vector<MadeBank> made(sets.size());
+    workers_.run(sets.size(), [&](size_t i) { made[i] = make_bank(sets[i]); });
+    for (MadeBank& m : made) keep(std::move(m));
+  }
+
+  struct MadeBank {
+    BankRun run;
+    size_t terms = 0;
+    bool usable = false;
+    std::vector<std::string> notes;
+  };
+
+  MadeBank make_bank(AxisSet parts) {
     BankOptions o;
     o.parts = parts;
     o.seed = options_.seed;
     o.shortest_loop = space_.shortest_loop;
     o.keep_casts = space_.keep_casts;
-    BankRun run;
-    run.bank = std::make_unique<Bank>(program_, o);
-    const auto outputs = import_program(*run.bank);
+    MadeBank made;
+    made.run.bank = std::make_unique<Bank>(program_, o);
+    Bank& bank = *made.run.bank;
+    const auto outputs = import_program(bank);
     if (!outputs.ok()) {
-      note(outputs.error().message);
-      return;
+      made.notes.push_back(outputs.error().message);
+      return made;
     }
-    const RewriteReport r = saturate(*run.bank, space_, [&] { return limits_.check(); });
-    if (run.bank->failure()) {
-      note("the program is not searched: " + *run.bank->failure());
-      return;
+    const RewriteReport r = saturate(bank, space_, [&] { return limits_.check(); });
+    if (bank.failure()) {
+      made.notes.push_back("the program is not searched: " + *bank.failure());
+      return made;
     }
-    if (!r.complete) note("rewriting stopped before it was complete");
-    if (r.wrong > 0) note("rewriting proposed " + std::to_string(r.wrong) + " unequal terms");
-    run.table = term_table(*run.bank, *outputs, machine_);
-    report_.terms = std::max<uint64_t>(report_.terms, run.table.terms.size());
-    if (run.table.too_large) {
-      note("a bank of " + std::to_string(run.table.terms.size()) + " terms is too large to search");
-      return;
+    if (!r.complete) made.notes.push_back("rewriting stopped before it was complete");
+    if (r.wrong > 0) {
+      made.notes.push_back("rewriting proposed " + std::to_string(r.wrong) + " unequal terms");
     }
-    banks_.push_back(std::make_unique<BankRun>(std::move(run)));
-    BankRun& kept = *banks_.back();
-    kept.placement = std::make_unique<Placement>(*kept.bank, kept.table, machine_, space_,
-                                                 static_cast<int>(banks_.size() - 1), incumbents_,
-                                                 limits_, counts_);
+    made.run.table = term_table(bank, *outputs, machine_);
+    made.terms = made.run.table.terms.size();
+    made.usable = !made.run.table.too_large;
+    if (!made.usable) {
+      made.notes.push_back("a bank of " + std::to_string(made.terms) +
+                           " terms is too large to search");
+    }
+    return made;
+  }
+
+  void keep(MadeBank made) {
+    for (std::string& text : made.notes) note(std::move(text));
+    report_.terms = std::max<uint64_t>(report_.terms, made.terms);
+    if (made.usable) banks_.push_back(std::make_unique<BankRun>(std::move(made.run)));
   }
 
   void note(std::string text) {
@@ -165,11 +173,12 @@ class Superoptimizer {
   std::vector<int64_t> part_counts(const Incumbents::Entry& entry, const GraphPlan& plan,
                                    size_t choice) const {
     const BankRun& run = *banks_[static_cast<size_t>(entry.bank)];
+    const auto choices = part_choices(*run.bank, machine_);
     std::vector<int64_t> counts;
     for (const Part& part : plan.parts) {
       size_t at = 0;
       for (AxisId base : run.bank->options().parts) {
-        if (base == part.axis) counts.push_back(run.placement->part_choices()[choice][at]);
+        if (base == part.axis) counts.push_back(choices[choice][at]);
         ++at;
       }
     }
@@ -247,9 +256,9 @@ class Superoptimizer {
 
   void offer_candidates() {
     std::vector<Candidate> found;
-    for (const Incumbents::Entry& entry : incumbents_.sorted()) {
+    for (const Incumbents::Entry& entry : rounds_.state().incumbents.sorted()) {
       std::vector<Candidate> sized = at_sizes(entry);
-      if (sized.empty()) ++counts_.cut_unfit;
+      if (sized.empty()) ++unfit_;
       std::move(sized.begin(), sized.end(), std::back_inserter(found));
     }
     std::stable_sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
@@ -277,22 +286,24 @@ class Superoptimizer {
 
   void show_progress() const {
     if (!options_.progress) return;
-    options_.progress(
-        {limits_.seconds(), limits_.states(), incumbents_.best_us(), report_.bound_us});
+    options_.progress({limits_.seconds(), limits_.states(), rounds_.state().incumbents.best_us(),
+                       report_.bound_us});
   }
 
   void finish_report() {
-    report_.states = counts_.states;
-    report_.kernels_priced = counts_.kernels_priced;
-    report_.structures = counts_.structures;
+    const PlacementCounts& counts = rounds_.state().counts;
+    report_.states = counts.states;
+    report_.kernels_priced = counts.kernels_priced;
+    report_.structures = counts.structures;
+    report_.rounds = rounds_.state().rounds;
     report_.seconds = limits_.seconds();
-    report_.time_to_best = limits_.time_to_best();
-    report_.stop_reason = limits_.reached() ? limits_.reason() : "exhausted";
+    report_.time_to_best = rounds_.time_to_best();
+    report_.stop_reason = limits_.reason();
     report_.gap = report_.candidates.front().predicted_us / report_.bound_us - 1;
-    report_.pruned = {{"bound", counts_.cut_by_bound},
-                      {"duplicate", counts_.cut_as_duplicate},
-                      {"dominated", counts_.cut_as_dominated},
-                      {"does not fit", counts_.cut_unfit}};
+    report_.pruned = {{"bound", counts.cut_by_bound},
+                      {"duplicate", counts.cut_as_duplicate},
+                      {"dominated", counts.cut_as_dominated},
+                      {"does not fit", counts.cut_unfit + unfit_}};
   }
 
   const Program& program_;
@@ -301,10 +312,11 @@ class Superoptimizer {
   SearchSpace space_;
   const SearchOptions& options_;
   Limits limits_;
-  Incumbents incumbents_;
-  PlacementCounts counts_;
+  Workers workers_;
   std::vector<std::unique_ptr<BankRun>> banks_;
+  Rounds rounds_;
   SearchReport report_;
+  uint64_t unfit_ = 0;  // structures of which no size fits exactly
 };
 
 }  // namespace

@@ -39,15 +39,16 @@ struct Progress {
 };
 
 struct SearchOptions {
-  double budget_s = 0;      // 0: no limit of time; needs `clock`
-  uint64_t max_states = 0;  // 0: no limit
-  int top_k = 8;            // candidates wanted
-  int threads = 1;          // does not change the result
+  double budget_s = 0;        // 0: no limit of time; needs `clock`
+  uint64_t max_states = 0;    // 0: no limit
+  int top_k = 8;              // candidates wanted
+  int threads = 1;            // does not change the result, but for what a clock decides
+  uint64_t memory_bytes = 0;  // about what the tables of the search may take; 0: no limit
   uint64_t seed = 1;
   const std::atomic<bool>* stop = nullptr;
   // Asked for the candidates in order of predicted time, until top_k are accepted.  Empty: all are.
   std::function<bool(const Candidate&)> accept;
-  std::function<double()> clock;  // seconds
+  std::function<double()> clock;  // seconds; called by all threads
   std::function<void(const Progress&)> progress;
 };
 
@@ -57,10 +58,10 @@ struct SearchReport {
   double bound_us = 0;  // no µGraph can be faster
   double gap = 0;       // best / bound - 1
   uint64_t states = 0;
-  uint64_t kernels_priced = 0, structures = 0;
+  uint64_t kernels_priced = 0, structures = 0, rounds = 0;
   uint64_t terms = 0;  // in the largest bank
   double seconds = 0, time_to_best = 0;
-  std::string stop_reason;  // "exhausted", "budget", "states", "interrupted"
+  std::string stop_reason;  // "exhausted", "budget", "states", "interrupted", "memory"
   std::vector<std::pair<std::string, uint64_t>> pruned;  // by rule
   uint64_t rejected = 0;                                 // candidates that accept() refused
   uint64_t kept_undecided = 0;                           // found but neither accepted nor refused

@@ -32,12 +32,15 @@ TEST(LowererTest, PlacedStructuresBecomePlans) {
   saturate(bank, space, [] { return false; });
   const Machine machine = machine_of(*find_device("h200"));
   const TermTable table = term_table(bank, *outputs, machine);
-  Incumbents incumbents(3);
   Limits limits({}, 0, 0, nullptr);
-  PlacementCounts counts;
-  Placement placement(bank, table, machine, space, 0, incumbents, limits, counts);
-  placement.run(2);
-  const auto kept = incumbents.sorted();
+  Quantum quantum(1 << 20, 1 << 24, limits);
+  PlacementTables tables;
+  Placement placement(bank, table, machine, space, tables);
+  PlacementTask task;
+  task.kernels = 2;
+  const PlacementOutcome outcome = placement.run(task, 1e30, quantum);
+  EXPECT_TRUE(outcome.rest.empty());
+  const auto kept = outcome.found.sorted();
   ASSERT_FALSE(kept.empty());
   for (const auto& entry : kept) {
     Lowerer lowerer(bank, table);

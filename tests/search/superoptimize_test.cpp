@@ -143,16 +143,29 @@ TEST(SuperoptimizeTest, WithoutTheOnlineRuleAttentionIsNotRescaled) {
 }
 
 TEST(SuperoptimizeTest, TheSameStatesGiveTheSameAnswer) {
-  const Program program = load("rms_norm", {{"b", 8}});
-  const auto one = superoptimize(program, h200(), {}, limited(500));
-  SearchOptions threads = limited(500);
-  threads.threads = 2;
-  const auto two = superoptimize(program, h200(), {}, threads);
-  ASSERT_TRUE(one.ok() && two.ok());
-  ASSERT_EQ(one->candidates.size(), two->candidates.size());
-  EXPECT_EQ(one->states, two->states);
-  for (size_t i = 0; i < one->candidates.size(); ++i) {
-    EXPECT_EQ(one->candidates[i].graph, two->candidates[i].graph);
+  for (const auto& [name, states] : {std::pair{"rms_norm", 0}, std::pair{"rms_norm", 500},
+                                     std::pair{"gqa_safe", 20000}, std::pair{"qk_norm", 10000}}) {
+    const Program program = load(name, {{"b", 8}});
+    const auto one = superoptimize(program, h200(), {}, limited(static_cast<uint64_t>(states)));
+    for (int threads : {2, 16}) {
+      SearchOptions options = limited(static_cast<uint64_t>(states));
+      options.threads = threads;
+      const auto many = superoptimize(program, h200(), {}, options);
+      ASSERT_TRUE(one.ok() && many.ok());
+      EXPECT_EQ(one->states, many->states);
+      EXPECT_EQ(one->rounds, many->rounds);
+      EXPECT_EQ(one->kernels_priced, many->kernels_priced);
+      EXPECT_EQ(one->structures, many->structures);
+      EXPECT_EQ(one->pruned, many->pruned);
+      EXPECT_EQ(one->stop_reason, many->stop_reason);
+      EXPECT_EQ(one->kept_undecided, many->kept_undecided);
+      EXPECT_EQ(one->notes, many->notes);
+      ASSERT_EQ(one->candidates.size(), many->candidates.size());
+      for (size_t i = 0; i < one->candidates.size(); ++i) {
+        EXPECT_EQ(one->candidates[i].graph, many->candidates[i].graph);
+        EXPECT_EQ(one->candidates[i].predicted_us, many->candidates[i].predicted_us);
+      }
+    }
   }
 }
 
