@@ -352,6 +352,7 @@ Status choose_best(PipelineResult& result, const Program& program, const Device&
 Result<PipelineResult> run_pipeline(const Program& program, const Device& device,
                                     const PipelineOptions& options) {
   PipelineResult result;
+  result.rounding = options.rounding;
   Judge judge(program, options);
   if (options.skip_search) {
     result.report.bound_us = options.start.bound_us;
@@ -411,6 +412,9 @@ StoredResult stored_result(const Program& program, const Device& device,
   }
   stored.plan = best.generated->plan;
   stored.cuda = best.generated->cuda;
+  stored.timing = found.timing;
+  stored.notes = found.notes;
+  stored.eager_rounding = found.rounding == Rounding::kEager;
   return stored;
 }
 

@@ -60,6 +60,7 @@ struct PipelineResult {
   StoredReport report;       // without candidates
   std::string timing;        // "timed on NVIDIA H200" or why not
   std::vector<std::string> notes;
+  Rounding rounding = Rounding::kWide;
 };
 
 // Errors: what search reports; kFailed if not even the unfused program yields a right kernel.

@@ -20,11 +20,7 @@ proto::Verdict::Answer answer_of(const std::string& text) {
   return proto::Verdict::UNKNOWN;
 }
 
-std::string answer_text(const proto::Verdict& verdict) {
-  if (verdict.answer() == proto::Verdict::EQUIVALENT) return "equivalent";
-  if (verdict.answer() == proto::Verdict::DIFFERENT) return "different";
-  return verdict.reason().empty() ? "" : "unknown";
-}
+}  // namespace
 
 void to_message(const Evidence& evidence, proto::Verdict* message) {
   message->set_answer(answer_of(evidence.answer));
@@ -46,6 +42,14 @@ void to_message(const Evidence& evidence, proto::Verdict* message) {
   message->set_ranges(evidence.ranges);
   message->set_proof(evidence.proof);
   message->set_kernel_check(evidence.kernel_check);
+}
+
+namespace {
+
+std::string answer_text(const proto::Verdict& verdict) {
+  if (verdict.answer() == proto::Verdict::EQUIVALENT) return "equivalent";
+  if (verdict.answer() == proto::Verdict::DIFFERENT) return "different";
+  return verdict.reason().empty() ? "" : "unknown";
 }
 
 Evidence from_message(const proto::Verdict& message) {
@@ -246,6 +250,9 @@ proto::Result message_of(const StoredResult& result) {
   to_message(result.report, message.mutable_report());
   to_message(result.plan, message.mutable_plan());
   message.set_cuda(result.cuda);
+  message.set_timing(result.timing);
+  for (const std::string& note : result.notes) message.add_notes(note);
+  message.set_eager_rounding(result.eager_rounding);
   return message;
 }
 
@@ -286,6 +293,9 @@ Result<StoredResult> parse_result(std::string_view bytes, const std::string& fil
   if (!plan.ok()) return in_file(plan.error(), file);
   result.plan = std::move(*plan);
   result.cuda = message.cuda();
+  result.timing = message.timing();
+  result.notes.assign(message.notes().begin(), message.notes().end());
+  result.eager_rounding = message.eager_rounding();
   return result;
 }
 

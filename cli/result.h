@@ -14,6 +14,10 @@
 #include "core/program.h"
 #include "core/status.h"
 
+namespace sundog::proto {
+class Verdict;
+}  // namespace sundog::proto
+
 namespace sundog::cli {
 
 inline constexpr std::string_view kToolVersion = "0.1.0";
@@ -59,11 +63,17 @@ struct StoredResult {
   StoredReport report;
   codegen::LaunchPlan plan;  // of the best candidate
   std::string cuda;
+  std::string timing;              // "timed on NVIDIA H200", or why not
+  std::vector<std::string> notes;  // what could not be done
+  bool eager_rounding = false;     // narrowing casts were kept in their places
 };
 
 std::string serialize(const StoredResult& result);
 // Trusts nothing: a truncated or hostile file is an Error that names `file`.
 Result<StoredResult> parse_result(std::string_view bytes, const std::string& file);
+
+// The same for the evidence alone; callers include core/sundog.pb.h.
+void to_message(const Evidence& evidence, proto::Verdict* message);
 
 // The protobuf text form of a program, of a µGraph or of a whole result.
 std::string proto_text(const Program& program);

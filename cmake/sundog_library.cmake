@@ -46,16 +46,19 @@ function(sundog_tool folder)
   endif()
 endfunction()
 
-# sundog_shared(FOLDER NAME n DEPS ...): libn.so of the folder's sources, when it has any.  Only what
-# is marked for export is visible: the static libraries inside stay private.
+# sundog_shared(FOLDER NAME n DEPS ...): libn.so of the folder's sources.  Only what the
+# version script beside them lists is visible: the static libraries inside stay private.
 function(sundog_shared folder)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "NAME" "DEPS")
   sundog_sources(sources ${folder})
-  if(sources)
-    add_library(${arg_NAME}_shared SHARED ${sources})
-    target_link_libraries(${arg_NAME}_shared PRIVATE ${arg_DEPS} sundog_warnings)
-    target_link_options(${arg_NAME}_shared PRIVATE -Wl,--exclude-libs,ALL)
-    set_target_properties(${arg_NAME}_shared PROPERTIES
-      OUTPUT_NAME ${arg_NAME} CXX_VISIBILITY_PRESET hidden)
+  if(NOT sources)
+    return()
   endif()
+  set(exports ${PROJECT_SOURCE_DIR}/${folder}/exports.map)
+  add_library(${arg_NAME}_shared SHARED ${sources})
+  target_link_libraries(${arg_NAME}_shared PRIVATE ${arg_DEPS} sundog_warnings)
+  target_link_options(${arg_NAME}_shared PRIVATE -Wl,--exclude-libs,ALL
+    -Wl,--version-script,${exports} -Wl,--gc-sections -Wl,--no-undefined)
+  set_target_properties(${arg_NAME}_shared PROPERTIES
+    OUTPUT_NAME ${arg_NAME} CXX_VISIBILITY_PRESET hidden LINK_DEPENDS ${exports})
 endfunction()

@@ -42,6 +42,9 @@ const char* load(void* library, DriverApi& api) {
   need("cuDevicePrimaryCtxRetain", api.context_retain);
   need("cuDevicePrimaryCtxRelease_v2", api.context_release);
   need("cuCtxSetCurrent", api.context_set);
+  need("cuCtxGetCurrent", api.context_get);
+  need("cuCtxPushCurrent_v2", api.context_push);
+  need("cuCtxPopCurrent_v2", api.context_pop);
   need("cuMemGetInfo_v2", api.memory_info);
   need("cuMemAlloc_v2", api.allocate);
   need("cuMemFree_v2", api.free);
@@ -78,8 +81,16 @@ Error no_driver(std::string message) {
           {}};
 }
 
+}  // namespace
+
+void ReleaseMemory::release(const DriverApi& api, DevicePointer pointer) { api.free(pointer); }
+void ReleaseModule::release(const DriverApi& api, void* module) { api.module_unload(module); }
+void ReleaseStream::release(const DriverApi& api, void* stream) { api.stream_destroy(stream); }
+void ReleaseEvent::release(const DriverApi& api, void* event) { api.event_destroy(event); }
+void ReleaseGraphExec::release(const DriverApi& api, void* graph) { api.graph_exec_destroy(graph); }
+
 // The driver of this process, opened once and kept: it cannot be unloaded safely.
-Result<const DriverApi*> driver() {
+Result<const DriverApi*> open_driver() {
   static const Result<DriverApi> opened = []() -> Result<DriverApi> {
     void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
@@ -97,19 +108,11 @@ Result<const DriverApi*> driver() {
   return &*opened;
 }
 
-}  // namespace
-
-void ReleaseMemory::release(const DriverApi& api, DevicePointer pointer) { api.free(pointer); }
-void ReleaseModule::release(const DriverApi& api, void* module) { api.module_unload(module); }
-void ReleaseStream::release(const DriverApi& api, void* stream) { api.stream_destroy(stream); }
-void ReleaseEvent::release(const DriverApi& api, void* event) { api.event_destroy(event); }
-void ReleaseGraphExec::release(const DriverApi& api, void* graph) { api.graph_exec_destroy(graph); }
-
-Status Gpu::checked(int code, const char* call) const {
+Status driver_status(const DriverApi& api, int code, const char* call) {
   if (code == 0) return {};
   const char *name = nullptr, *text = nullptr;
-  api_->error_name(code, &name);
-  api_->error_string(code, &text);
+  api.error_name(code, &name);
+  api.error_string(code, &text);
   return Error{ErrorCode::kFailed,
                std::string(call) + ": " + (name == nullptr ? "error" : name) + " (" +
                    std::to_string(code) + ")" + (text == nullptr ? "" : std::string(", ") + text),
@@ -117,8 +120,24 @@ Status Gpu::checked(int code, const char* call) const {
                {}};
 }
 
+Status Gpu::checked(int code, const char* call) const { return driver_status(*api_, code, call); }
+
+Status find_gpu(const DriverApi& api, int ordinal, int* device) {
+  if (const Status status = driver_status(api, api.init(0), "cuInit"); !status.ok()) {
+    return no_driver("the CUDA driver cannot be used: " + status.error().message);
+  }
+  int count = 0;
+  SUNDOG_RETURN_IF_ERROR(driver_status(api, api.device_count(&count), "cuDeviceGetCount"));
+  if (count == 0) return no_driver("there is no GPU here");
+  if (ordinal < 0 || ordinal >= count) {
+    return bad_input("there is no GPU " + std::to_string(ordinal),
+                     std::to_string(count) + " can be seen, numbered from 0");
+  }
+  return driver_status(api, api.device_get(device, ordinal), "cuDeviceGet");
+}
+
 Result<Gpu> Gpu::open(int ordinal) {
-  Result<const DriverApi*> api = driver();
+  Result<const DriverApi*> api = open_driver();
   if (!api.ok()) return api.error();
   return open(**api, ordinal);
 }
@@ -126,17 +145,7 @@ Result<Gpu> Gpu::open(int ordinal) {
 Result<Gpu> Gpu::open(const DriverApi& d, int ordinal) {
   Gpu gpu;
   gpu.api_ = &d;
-  if (const Status status = gpu.checked(d.init(0), "cuInit"); !status.ok()) {
-    return no_driver("the CUDA driver cannot be used: " + status.error().message);
-  }
-  int count = 0;
-  SUNDOG_RETURN_IF_ERROR(gpu.checked(d.device_count(&count), "cuDeviceGetCount"));
-  if (count == 0) return no_driver("there is no GPU here");
-  if (ordinal < 0 || ordinal >= count) {
-    return bad_input("there is no GPU " + std::to_string(ordinal),
-                     std::to_string(count) + " can be seen, numbered from 0");
-  }
-  SUNDOG_RETURN_IF_ERROR(gpu.checked(d.device_get(&gpu.device_, ordinal), "cuDeviceGet"));
+  SUNDOG_RETURN_IF_ERROR(find_gpu(d, ordinal, &gpu.device_));
   void* context = nullptr;
   SUNDOG_RETURN_IF_ERROR(
       gpu.checked(d.context_retain(&context, gpu.device_), "cuDevicePrimaryCtxRetain"));

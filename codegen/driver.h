@@ -150,6 +150,12 @@ class Gpu {
   GpuInfo info_;
 };
 
+// What codegen/loaded_plan.h shares: the driver of this process, the handle of a device, and a code
+// of the driver as a Status that names the call.
+Result<const DriverApi*> open_driver();
+Status find_gpu(const DriverApi& api, int ordinal, int* device);
+Status driver_status(const DriverApi& api, int code, const char* call);
+
 // What device `ordinal` is, asked in a child process so that this process stays free of CUDA.
 Result<GpuInfo> probe_gpu(int ordinal);
 

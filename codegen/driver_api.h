@@ -22,6 +22,9 @@ struct DriverApi {
   int (*context_retain)(void**, int);
   int (*context_release)(int);
   int (*context_set)(void*);
+  int (*context_get)(void**);
+  int (*context_push)(void*);
+  int (*context_pop)(void**);
   int (*memory_info)(size_t*, size_t*);
   int (*allocate)(DevicePointer*, size_t);
   int (*free)(DevicePointer);

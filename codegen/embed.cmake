@@ -5,3 +5,4 @@ foreach(part IN ITEMS checks fiber hooks machine matrices memory operations prob
                       runtime scheduler shadow sundog_emulator)
   sundog_embed(sundog_codegen emulator_${part} codegen/emulator/${part}.h)
 endforeach()
+sundog_embed(sundog_codegen kSavedKernelText codegen/saved_kernel.c.txt)

@@ -8,6 +8,9 @@ namespace sundog::codegen {
 // codegen/primitives.cuh: pasted into every emitted file.
 extern const std::string_view kPrimitivesText;
 
+// codegen/saved_kernel.c.txt: what every kernel that is saved as a library shares.
+extern const std::string_view kSavedKernelText;
+
 // codegen/emulator/*.h: written to the cache and compiled where the emulator is used.
 extern const std::string_view emulator_checks;
 extern const std::string_view emulator_fiber;

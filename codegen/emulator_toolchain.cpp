@@ -88,25 +88,6 @@ std::string find_on_path(const std::string& name) {
   return "";
 }
 
-Result<std::string> find_compiler() {
-  if (const char* chosen = std::getenv("SUNDOG_CXX"); chosen && *chosen) {
-    std::string path = find_on_path(chosen);
-    if (!path.empty()) return path;
-    return Error{ErrorCode::kToolMissing,
-                 "the compiler named by SUNDOG_CXX, " + std::string(chosen) + ", is not there",
-                 "unset SUNDOG_CXX or give the path of a C++20 compiler",
-                 {}};
-  }
-  for (const char* name : {"c++", "g++"}) {
-    std::string path = find_on_path(name);
-    if (!path.empty()) return path;
-  }
-  return Error{ErrorCode::kToolMissing,
-               "the emulator needs a C++ compiler and found none",
-               "install g++, or give the path of a C++20 compiler in SUNDOG_CXX",
-               {}};
-}
-
 std::vector<std::string> processor_flags() {
   std::vector<std::string> flags;
 #ifdef __x86_64__
@@ -230,6 +211,25 @@ Result<std::string> compiler_version(const std::string& compiler) {
 
 }  // namespace
 
+Result<std::string> find_cxx_compiler() {
+  if (const char* chosen = std::getenv("SUNDOG_CXX"); chosen && *chosen) {
+    std::string path = find_on_path(chosen);
+    if (!path.empty()) return path;
+    return Error{ErrorCode::kToolMissing,
+                 "the compiler named by SUNDOG_CXX, " + std::string(chosen) + ", is not there",
+                 "unset SUNDOG_CXX or give the path of a C++20 compiler",
+                 {}};
+  }
+  for (const char* name : {"c++", "g++"}) {
+    std::string path = find_on_path(name);
+    if (!path.empty()) return path;
+  }
+  return Error{ErrorCode::kToolMissing,
+               "the emulator needs a C++ compiler and found none",
+               "install g++, or give the path of a C++20 compiler in SUNDOG_CXX",
+               {}};
+}
+
 Status write_file(const fs::path& path, std::string_view text) {
   std::ofstream file(path, std::ios::binary);
   file << text;
@@ -266,7 +266,7 @@ std::vector<std::string> EmulatorToolchain::link_command(const fs::path& object,
 
 Result<EmulatorToolchain> find_emulator_toolchain(double time_limit_s) {
   EmulatorToolchain tools;
-  Result<std::string> compiler = find_compiler();
+  Result<std::string> compiler = find_cxx_compiler();
   if (!compiler.ok()) return compiler.error();
   tools.compiler = *compiler;
   Result<std::string> version = compiler_version(tools.compiler);

@@ -30,6 +30,9 @@ struct EmulatorToolchain {
                                         const std::filesystem::path& program) const;
 };
 
+// SUNDOG_CXX, else c++ or g++ on the PATH.  kToolMissing.
+Result<std::string> find_cxx_compiler();
+
 // Finds the compiler and builds the parts if they are not there yet (some seconds, the first time).
 // Errors: kToolMissing, kIo, kFailed, kLimit.
 Result<EmulatorToolchain> find_emulator_toolchain(double time_limit_s);

@@ -9,7 +9,7 @@ namespace {
 // The buffers of a plan.  A kernel gets whole buffers, so each place in the workspace that some
 // kernel is handed becomes one, which also shows a kernel that leaves its own place.
 struct Buffers {
-  std::vector<TensorMemory> memory;
+  std::vector<TensorMemory> workspace;
   std::vector<EmulatorBuffer> handed_over;
   size_t first_output = 0;
   std::vector<int64_t> workspace_offsets;  // sorted
@@ -32,12 +32,20 @@ struct Buffers {
   }
 };
 
-Buffers make_buffers(const Program& program, const LaunchPlan& plan, const CheckData& data) {
+Buffers make_buffers(const LaunchPlan& plan, void* const* inputs, void* const* outputs) {
   Buffers buffers;
-  buffers.memory = data.inputs;
-  buffers.first_output = buffers.memory.size();
-  for (const Output& output : program.outputs) {
-    buffers.memory.push_back(poisoned_memory(output.tensor));
+  const auto hand_over = [&](void* data, size_t bytes, bool writable) {
+    EmulatorBuffer& buffer = buffers.handed_over.emplace_back();
+    buffer.data = data;
+    buffer.bytes = bytes;
+    buffer.writable = writable;
+  };
+  for (size_t i = 0; i < plan.inputs.size(); ++i) {
+    hand_over(inputs[i], static_cast<size_t>(plan.inputs[i].bytes), false);
+  }
+  buffers.first_output = buffers.handed_over.size();
+  for (size_t i = 0; i < plan.outputs.size(); ++i) {
+    hand_over(outputs[i], static_cast<size_t>(plan.outputs[i].bytes), true);
   }
   std::set<int64_t> offsets;
   for (const PlanKernel& kernel : plan.kernels) {
@@ -46,17 +54,13 @@ Buffers make_buffers(const Program& program, const LaunchPlan& plan, const Check
     }
   }
   buffers.workspace_offsets.assign(offsets.begin(), offsets.end());
-  buffers.first_workspace = buffers.memory.size();
+  buffers.first_workspace = buffers.handed_over.size();
   for (auto place = offsets.begin(); place != offsets.end(); ++place) {
     const auto next = std::next(place);
     const int64_t end = next == offsets.end() ? plan.workspace_bytes : *next;
-    buffers.memory.emplace_back(static_cast<size_t>(std::max<int64_t>(end - *place, 0)), kPoison);
-  }
-  for (size_t i = 0; i < buffers.memory.size(); ++i) {
-    EmulatorBuffer& buffer = buffers.handed_over.emplace_back();
-    buffer.data = buffers.memory[i].data();
-    buffer.bytes = buffers.memory[i].size();
-    buffer.writable = i >= buffers.first_output;
+    TensorMemory& memory = buffers.workspace.emplace_back(
+        static_cast<size_t>(std::max<int64_t>(end - *place, 0)), kPoison);
+    hand_over(memory.data(), memory.size(), true);  // a moved vector keeps its memory
   }
   return buffers;
 }
@@ -80,25 +84,32 @@ std::vector<EmulatorLaunch> make_launches(const LaunchPlan& plan, const Buffers&
 
 }  // namespace
 
+Result<EmulatorReport> emulate(const EmulatorModule& module, const LaunchPlan& plan,
+                               void* const* inputs, void* const* outputs,
+                               const EmulatorOptions& options) {
+  const Buffers buffers = make_buffers(plan, inputs, outputs);
+  const std::vector<EmulatorLaunch> launches = make_launches(plan, buffers);
+  if (launches.empty()) return EmulatorReport{};
+  return module.run(launches, buffers.handed_over, options);
+}
+
 Result<EmulatedRun> run_on_emulator(const Program& program, const LaunchPlan& plan,
                                     const std::string& cuda, const CheckData& data,
                                     double tolerance, const EmulatorOptions& options) {
   const Result<EmulatorModule> module = EmulatorModule::compile(cuda, options);
   if (!module.ok()) return module.error();
-  Buffers buffers = make_buffers(program, plan, data);
-  const std::vector<EmulatorLaunch> launches = make_launches(plan, buffers);
+  std::vector<TensorMemory> inputs = data.inputs, outputs;
+  for (const Output& output : program.outputs) outputs.push_back(poisoned_memory(output.tensor));
+  std::vector<void*> in, out;
+  for (TensorMemory& memory : inputs) in.push_back(memory.data());
+  for (TensorMemory& memory : outputs) out.push_back(memory.data());
+  Result<EmulatorReport> report = emulate(*module, plan, in.data(), out.data(), options);
+  if (!report.ok()) return report.error();
   EmulatedRun run;
   run.race_checked = options.race_check;
-  if (!launches.empty()) {
-    Result<EmulatorReport> report = module->run(launches, buffers.handed_over, options);
-    if (!report.ok()) return report.error();
-    run.problems = std::move(report->problems);
-    run.seconds_compile = report->seconds_compile;
-    run.seconds_run = report->seconds_run;
-  }
-  const auto first = buffers.memory.begin() + static_cast<std::ptrdiff_t>(buffers.first_output);
-  const std::vector<TensorMemory> outputs(
-      first, first + static_cast<std::ptrdiff_t>(program.outputs.size()));
+  run.problems = std::move(report->problems);
+  run.seconds_compile = report->seconds_compile;
+  run.seconds_run = report->seconds_run;
   run.check = check_outputs(program, outputs, data.expected, tolerance);
   return run;
 }

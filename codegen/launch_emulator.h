@@ -24,6 +24,12 @@ struct EmulatedRun {
   std::string failure() const { return problems.empty() ? check.failure : problems.front(); }
 };
 
+// Runs the kernels of a plan, compiled before, on memory of the caller's: host pointers in the
+// order of the plan, as many bytes each as it says.  What the kernels did wrong is in the report.
+Result<EmulatorReport> emulate(const EmulatorModule& module, const LaunchPlan& plan,
+                               void* const* inputs, void* const* outputs,
+                               const EmulatorOptions& options);
+
 // `cuda` is the emitted text.  Errors: no C++ compiler, text that does not compile, a limit.
 Result<EmulatedRun> run_on_emulator(const Program& program, const LaunchPlan& plan,
                                     const std::string& cuda, const CheckData& data,

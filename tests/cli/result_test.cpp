@@ -61,6 +61,9 @@ StoredResult example() {
   result.plan.kernels = {
       {"k", {2, 1, 1}, 32, 16, {{Kind::kInput, 0, 0}, {Kind::kWorkspace, 0, 32}}}};
   result.cuda = "// text";
+  result.timing = "not timed: no GPU";
+  result.notes = {"kernel check not run: no compiler"};
+  result.eager_rounding = true;
   return result;
 }
 
@@ -73,6 +76,9 @@ TEST(Result, IsReadBackAsItWasWritten) {
   EXPECT_EQ(after->program, before.program);
   EXPECT_EQ(after->plan, before.plan);
   EXPECT_EQ(after->cuda, before.cuda);
+  EXPECT_EQ(after->timing, before.timing);
+  EXPECT_EQ(after->notes, before.notes);
+  EXPECT_TRUE(after->eager_rounding);
   const StoredCandidate& best = after->report.candidates.at(0);
   EXPECT_EQ(best.graph, before.report.candidates[0].graph);
   EXPECT_EQ(best.measured_us, 1.25);

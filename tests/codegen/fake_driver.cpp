@@ -29,8 +29,10 @@ void run_or_capture(std::function<void()> command) {
 }
 
 int launch(void* function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-           void*, void** parameters, void**) {
+           void* stream, void** parameters, void**) {
   if (g_device->fail_launch != 0) return g_device->fail_launch;
+  if (g_device->current != g_device) return 201;  // CUDA_ERROR_INVALID_CONTEXT
+  g_device->stream = stream;
   const std::string name = static_cast<Function*>(function)->name;
   // Three is the most that a kernel of these tests takes.
   std::vector<std::byte*> pointers;
@@ -56,9 +58,19 @@ void fill_device(DriverApi& api) {
     *value = which == 97 ? 100000 : which == 38 ? 1 << 20 : 2;
     return 0;
   };
-  api.context_retain = [](void**, int) { return 0; };
+  api.context_retain = [](void** context, int) { return *context = g_device, 0; };
   api.context_release = [](int) { return 0; };
-  api.context_set = [](void*) { return 0; };
+  api.context_set = [](void* context) { return g_device->current = context, 0; };
+  api.context_get = [](void** context) { return *context = g_device->current, 0; };
+  api.context_push = [](void* context) {
+    g_device->below.push_back(std::exchange(g_device->current, context));
+    return 0;
+  };
+  api.context_pop = [](void** context) {
+    *context = std::exchange(g_device->current, g_device->below.back());
+    g_device->below.pop_back();
+    return 0;
+  };
   api.memory_info = [](size_t* free_bytes, size_t* all) {
     return *free_bytes = *all = size_t{1} << 30, 0;
   };

@@ -21,6 +21,9 @@ struct FakeDevice {
   std::map<std::string, int> launches;        // outside of capture and in replays
   std::vector<std::string> order;             // of launches
   int fail_launch = 0;                        // code that launches give
+  void* current = nullptr;                    // context; that of the device is the FakeDevice
+  std::vector<void*> below;                   // contexts under the current one
+  void* stream = nullptr;                     // of the last launch
 };
 
 // The driver of that device.  One at a time; both must outlive the Gpu.

@@ -1,0 +1,154 @@
+// The library is C text (codegen/saved_kernel.c.txt) under tables that say what to launch; the
+// bytes (machine code, result) come in through the assembler's .incbin, which takes megabytes at
+// once where an array in C text would take seconds.
+#include "codegen/shared_object.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+
+#include "codegen/embedded.h"
+#include "codegen/emulator_toolchain.h"
+#include "codegen/process.h"
+
+namespace sundog::codegen {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::error_code error;
+    std::string name = (fs::temp_directory_path(error) / "sundog-save-XXXXXX").string();
+    if (!error && mkdtemp(name.data()) != nullptr) path_ = name;
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  ~ScratchFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  bool made() const { return !path_.empty(); }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+std::string number(int64_t value) { return std::to_string(value); }
+
+// "sm_90a": 9, 0, and whether it runs on exactly that capability.
+std::string code_row(const std::string& arch, size_t index) {
+  std::string digits;
+  for (const char c : arch) {
+    if (std::isdigit(static_cast<unsigned char>(c)) != 0) digits += c;
+  }
+  const std::string major = digits.size() < 2 ? "0" : digits.substr(0, digits.size() - 1);
+  const std::string minor = digits.empty() ? "0" : digits.substr(digits.size() - 1);
+  const bool exact = !arch.empty() && std::isalpha(static_cast<unsigned char>(arch.back())) != 0;
+  return "{" + major + ", " + minor + ", " + (exact ? "1" : "0") + ", code_" +
+         number(static_cast<int64_t>(index)) + "}";
+}
+
+// An array of bytes from a file, 64-byte aligned as the driver wants machine code.
+std::string included(const std::string& symbol, const std::string& file) {
+  return "__asm__(\".section .rodata\\n.balign 64\\n" + symbol + ":\\n.incbin \\\"" + file +
+         "\\\"\\n" + symbol + "_stop:\\n.byte 0\\n.previous\\n\");\n";
+}
+
+}  // namespace
+
+std::string shared_object_source(const LaunchPlan& plan, const std::vector<SavedCode>& code) {
+  std::string text =
+      "#include <dlfcn.h>\n#include <stdatomic.h>\n#include <stddef.h>\n#include <stdint.h>\n"
+      "#include <string.h>\n#define EXPORT __attribute__((visibility(\"default\")))\n";
+  text += "#define NAME " + plan.name + "\n#define NAME_TEXT \"" + plan.name + "\"\n";
+  text += "#define NAME_WORKSPACE_BYTES " + plan.name + "_workspace_bytes\n";
+  text += "#define WORKSPACE_BYTES ((int64_t)" + number(plan.workspace_bytes) + ")\n";
+  text += "struct code { int major, minor, exact; const char* begin; };\n";
+  for (size_t i = 0; i < code.size(); ++i) {
+    const std::string symbol = "code_" + number(static_cast<int64_t>(i));
+    text += included(symbol, symbol + ".bin") + "extern const char " + symbol +
+            "[] __attribute__((visibility(\"hidden\")));\n";
+  }
+  text += "static const struct code codes[] = {\n";
+  for (size_t i = 0; i < code.size(); ++i) text += "  " + code_row(code[i].arch, i) + ",\n";
+  text += "};\n" + included("result_begin", "result.bin");
+  text +=
+      "extern const char result_begin[] __attribute__((visibility(\"hidden\")));\n"
+      "extern const char result_end[] __asm__(\"result_begin_stop\") "
+      "__attribute__((visibility(\"hidden\")));\n"
+      "struct argument { int kind, index; int64_t offset; };\n"
+      "struct kernel { const char* name; unsigned grid[3], block, shared_bytes; int first, count; "
+      "};"
+      "\n";
+  std::string arguments, kernels;
+  size_t first = 0, most = 1;
+  for (const PlanKernel& kernel : plan.kernels) {
+    for (const PlanArgument& argument : kernel.arguments) {
+      arguments += "  {" + number(static_cast<int>(argument.kind)) + ", " + number(argument.index) +
+                   ", " + number(argument.offset) + "},\n";
+    }
+    kernels += "  {\"" + kernel.name + "\", {" + number(kernel.grid[0]) + "u, " +
+               number(kernel.grid[1]) + "u, " + number(kernel.grid[2]) + "u}, " +
+               number(kernel.block) + "u, " + number(kernel.shared_bytes) + "u, " +
+               number(static_cast<int64_t>(first)) + ", " +
+               number(static_cast<int64_t>(kernel.arguments.size())) + "},\n";
+    first += kernel.arguments.size();
+    most = std::max(most, kernel.arguments.size());
+  }
+  text += "static const struct argument arguments[] = {\n" + arguments + "  {0, 0, 0}};\n";
+  text += "static const struct kernel kernels[] = {\n" + kernels + "};\n";
+  text += "#define KERNELS " + number(static_cast<int64_t>(plan.kernels.size())) + "u\n";
+  text += "#define MAX_ARGUMENTS " + number(static_cast<int64_t>(most)) + "\n\n";
+  return text + std::string(kSavedKernelText);
+}
+
+Status write_shared_object(const std::string& path, const LaunchPlan& plan,
+                           const std::vector<SavedCode>& code, const std::string& result) {
+  const Result<std::string> compiler = find_cxx_compiler();
+  if (!compiler.ok()) {
+    Error error = compiler.error();
+    error.message = "saving a kernel needs a C compiler: " + error.message;
+    return error;
+  }
+  const ScratchFolder scratch;
+  if (!scratch.made()) return io_error("cannot make a temporary folder", "TMPDIR chooses another");
+  const fs::path& folder = scratch.path();
+  SUNDOG_RETURN_IF_ERROR(write_file(folder / "kernel.c", shared_object_source(plan, code)));
+  SUNDOG_RETURN_IF_ERROR(write_file(folder / "result.bin", result));
+  for (size_t i = 0; i < code.size(); ++i) {
+    const std::string name = "code_" + number(static_cast<int64_t>(i)) + ".bin";
+    SUNDOG_RETURN_IF_ERROR(write_file(folder / name, code[i].cubin));
+  }
+  // Beside its place first, so that a reader never sees half of it.
+  const std::string fresh = path + "." + std::to_string(getpid()) + ".part";
+  const ProcessLimits limits{.seconds = 60};
+  const Result<ProcessResult> compiled =
+      run_process({*compiler, "-x", "c", "-std=gnu11", "-O2", "-shared", "-fPIC",
+                   "-fvisibility=hidden", "-Wa,-I" + folder.string(),
+                   (folder / "kernel.c").string(), "-o", fresh, "-Wl,--as-needed", "-ldl", "-s"},
+                  limits);
+  std::error_code ignored;
+  if (!compiled.ok()) return compiled.error();
+  if (!compiled->succeeded()) {
+    fs::remove(fresh, ignored);
+    return Error{ErrorCode::kFailed,
+                 "the kernel could not be saved as " + path + ": " + first_error(compiled->err),
+                 {},
+                 {}};
+  }
+  fs::rename(fresh, path, ignored);
+  if (ignored) {
+    const std::string why = ignored.message();
+    fs::remove(fresh, ignored);
+    return io_error(path + " cannot be written: " + why);
+  }
+  return {};
+}
+
+}  // namespace sundog::codegen

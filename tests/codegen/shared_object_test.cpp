@@ -1,0 +1,150 @@
+#include "codegen/shared_object.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+
+#include "codegen/emulator_toolchain.h"
+#include "codegen/process.h"
+
+namespace sundog::codegen {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A driver whose one kernel adds its two inputs, and which tells what it is asked.
+constexpr char kDriver[] = R"(
+#include <stdio.h>
+#include <string.h>
+int cuCtxGetCurrent(void** c) { *c = (void*)1; return 0; }
+int cuCtxGetDevice(int* d) { *d = 2; return 0; }
+int cuDeviceGetAttribute(int* v, int which, int d) { *v = which == 75 ? 9 : 0; return 0; }
+int cuModuleLoadData(void** m, const void* image) {
+  printf("load %s aligned %d\n", (const char*)image, (int)((unsigned long)image % 64));
+  *m = (void*)image;
+  return 0;
+}
+int cuModuleGetFunction(void** f, void* m, const char* name) { *f = strcmp(name, "add") ? 0 : m; return *f ? 0 : 500; }
+int cuFuncSetAttribute(void* f, int which, int value) { printf("attribute %d %d\n", which, value); return 0; }
+int cuLaunchKernel(void* f, unsigned x, unsigned y, unsigned z, unsigned b, unsigned by, unsigned bz,
+                   unsigned shared, void* stream, void** p, void** extra) {
+  float *a = *(float**)p[0], *c = *(float**)p[1], *out = *(float**)p[2];
+  *out = *a + *c;
+  printf("launch %u %u %u block %u shared %u stream %ld\n", x, y, z, b, shared, (long)stream);
+  return 0;
+}
+)";
+
+// A program that knows the saved library by its C entry alone.
+constexpr char kUser[] = R"(
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char** argv) {
+  void* library = dlopen(argv[1], RTLD_NOW);
+  if (!library) return puts(dlerror()), 1;
+  int (*sum)(void* const*, void* const*, void*, void*) = dlsym(library, "sum_up");
+  long (*bytes)(void) = dlsym(library, "sum_up_workspace_bytes");
+  const char* (*result)(unsigned long*) = dlsym(library, "sundog_saved_result");
+  float a = 1, b = 2, c = 0, d = 0, workspace[4] = {0, 0, 0, 5};
+  void *inputs[] = {&a, &b}, *outputs[] = {&c};
+  unsigned long size = 0;
+  const char* text = result(&size);
+  int refused = sum(inputs, outputs, 0, (void*)7);
+  int code = sum(inputs, outputs, workspace, (void*)7);
+  int again = sum(inputs, outputs, workspace, (void*)7);
+  printf("%d %d %d c %g workspace %ld result %.*s\n", refused, code, again, c, bytes(), (int)size, text);
+  return 0;
+}
+)";
+
+LaunchPlan plan() {
+  using Kind = PlanArgument::Kind;
+  LaunchPlan plan;
+  plan.name = "sum_up";
+  plan.inputs = {{"a", DType::kF32, 1, 4}, {"b", DType::kF32, 1, 4}};
+  plan.outputs = {{"c", DType::kF32, 1, 4}};
+  plan.workspace_bytes = 16;
+  plan.kernels.resize(2);
+  plan.kernels[0] = {"add",
+                     {3, 2, 1},
+                     64,
+                     65536,
+                     {{Kind::kInput, 0, 0}, {Kind::kInput, 1, 0}, {Kind::kWorkspace, 0, 4}}};
+  plan.kernels[1] = {"add",
+                     {1, 1, 1},
+                     32,
+                     0,
+                     {{Kind::kWorkspace, 0, 4}, {Kind::kWorkspace, 0, 12}, {Kind::kOutput, 0, 0}}};
+  return plan;
+}
+
+class SharedObject : public testing::Test {
+ protected:
+  SharedObject() {
+    std::string name = (fs::temp_directory_path() / "sundog-test-XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+    compiler_ = *find_cxx_compiler();
+  }
+  ~SharedObject() override { fs::remove_all(folder_); }
+  void build(const char* text, const std::string& name, std::vector<std::string> more) {
+    ASSERT_TRUE(write_file(folder_ / (name + ".c"), text).ok());
+    std::vector<std::string> command = {compiler_,
+                                        "-x",
+                                        "c",
+                                        "-w",
+                                        (folder_ / (name + ".c")).string(),
+                                        "-o",
+                                        (folder_ / name).string()};
+    command.insert(command.end(), more.begin(), more.end());
+    const auto built = run_process(command, {.seconds = 60});
+    ASSERT_TRUE(built.ok() && built->succeeded()) << built->err;
+  }
+  fs::path folder_;
+  std::string compiler_;
+};
+
+TEST_F(SharedObject, RunsWithNothingButADriver) {
+  const std::string saved = (folder_ / "sum.so").string();
+  const Status status = write_shared_object(
+      saved, plan(), {{"sm_80", "old code"}, {"sm_90a", "this code"}, {"sm_100a", "new code"}},
+      "a stored result");
+  ASSERT_TRUE(status.ok()) << to_string(status.error());
+  build(kDriver, "libcuda.so.1", {"-shared", "-fPIC"});
+  build(kUser, "user", {"-ldl"});
+  const auto ran = run_process(
+      {"env", "LD_LIBRARY_PATH=" + folder_.string(), (folder_ / "user").string(), saved},
+      {.seconds = 60});
+  ASSERT_TRUE(ran.ok() && ran->succeeded()) << ran->out << ran->err;
+  // The module is loaded once; a launch without the workspace that it needs is refused.
+  EXPECT_EQ(ran->out,
+            "load this code aligned 0\n"
+            "attribute 8 65536\n"
+            "launch 3 2 1 block 64 shared 65536 stream 7\n"
+            "launch 1 1 1 block 32 shared 0 stream 7\n"
+            "launch 3 2 1 block 64 shared 65536 stream 7\n"
+            "launch 1 1 1 block 32 shared 0 stream 7\n"
+            "1 0 0 c 8 workspace 16 result a stored result\n");
+}
+
+TEST_F(SharedObject, AGpuWithoutCodeIsAnErrorOfTheDriversKind) {
+  const std::string saved = (folder_ / "sum.so").string();
+  ASSERT_TRUE(write_shared_object(saved, plan(), {{"sm_80", "old"}, {"sm_120", "new"}}, "").ok());
+  build(kDriver, "libcuda.so.1", {"-shared", "-fPIC"});
+  build(kUser, "user", {"-ldl"});
+  const auto ran = run_process(
+      {"env", "LD_LIBRARY_PATH=" + folder_.string(), (folder_ / "user").string(), saved},
+      {.seconds = 60});
+  ASSERT_TRUE(ran.ok());
+  EXPECT_EQ(ran->out.substr(0, 12), "209 209 209 ") << ran->out;  // CUDA_ERROR_NO_BINARY_FOR_GPU
+}
+
+TEST_F(SharedObject, APlaceThatCannotBeWrittenIsNamed) {
+  const std::string place = (folder_ / "absent" / "sum.so").string();
+  const Status status = write_shared_object(place, plan(), {{"sm_80", "code"}}, "");
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.error().message.find(place), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sundog::codegen
