@@ -12,7 +12,7 @@
 
 #include "codegen/embedded.h"
 #include "codegen/emulator_toolchain.h"
-#include "codegen/process.h"
+#include "core/process.h"
 
 namespace sundog::codegen {
 namespace {

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "codegen/emulator_toolchain.h"
-#include "codegen/process.h"
+#include "core/process.h"
 
 namespace sundog::codegen {
 namespace {
