@@ -309,6 +309,27 @@ bool passes_emulator(Row& row, PipelineResult& result, const Program& program, c
   return true;
 }
 
+// Where not even the unfused program can be decided on, the question has no answer; else a stage is
+// at fault.
+Error none_is_right(const PipelineResult& result, const Program& program,
+                    const std::string& first_reason) {
+  const auto unfused = std::find_if(result.rows.begin(), result.rows.end(),
+                                    [](const Row& row) { return row.unfused; });
+  if (unfused == result.rows.end() || unfused->candidate.evidence.answer != "unknown") {
+    return Error{ErrorCode::kFailed,
+                 "no candidate yields a right kernel; the first: " + first_reason,
+                 "please report this with the program",
+                 {}};
+  }
+  const bool empty = std::any_of(program.axes.begin(), program.axes.end(),
+                                 [](const Axis& axis) { return axis.extent == 0; });
+  return Error{ErrorCode::kLimit,
+               "what the program computes cannot be decided: " + unfused->candidate.evidence.reason,
+               empty ? "an axis is empty here, over which a mean or a quotient of sums has no value"
+                     : "docs/verification.md says what is out of reach",
+               {}};
+}
+
 // The first row whose kernels are right.
 Status choose_best(PipelineResult& result, const Program& program, const Device& device,
                    const PipelineOptions& options) {
@@ -341,10 +362,7 @@ Status choose_best(PipelineResult& result, const Program& program, const Device&
     }
     if (first_reason.empty()) first_reason = row.dropped;
   }
-  return Error{ErrorCode::kFailed,
-               "no candidate yields a right kernel; the first: " + first_reason,
-               "please report this with the program",
-               {}};
+  return none_is_right(result, program, first_reason);
 }
 
 }  // namespace

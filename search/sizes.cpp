@@ -75,6 +75,14 @@ std::vector<int64_t> part_candidates(int64_t extent, const Machine& machine) {
 
 namespace {
 
+// An empty axis counts as one element: a kernel without blocks costs nothing whatever its tiles
+// are, and must be one that can be emitted all the same.
+std::vector<int64_t> priced_extents(const Kernel& kernel) {
+  std::vector<int64_t> extents = factor_extents(kernel);
+  for (int64_t& extent : extents) extent = std::max<int64_t>(extent, 1);
+  return extents;
+}
+
 class Descent {
  public:
   Descent(KernelPlan& plan, const KernelProfile& profile, const std::vector<int64_t>& parts,
@@ -150,7 +158,7 @@ class Descent {
     for (size_t i = 0; i < plan_.splits.size(); ++i) {
       set_tile(plan_, plan_.splits[i], candidates_[i][at[i]], count(plan_.splits[i]));
     }
-    extents_ = factor_extents(plan_.kernel);
+    extents_ = priced_extents(plan_.kernel);
     const int rows = static_cast<int>(candidates_.back()[at.back()]);
     const KernelPrice p = price(profile_, plan_.kernel, extents_, machine_, rows);
     chained_ = p.chained;
@@ -235,7 +243,7 @@ Kernel finish_kernel(const MuGraph& graph, const KernelPlan& plan, const Machine
   merge_repeats(kernel);
   trim_masked(kernel);
   const KernelProfile p = profile(graph, kernel, plan.wide);
-  const std::vector<int64_t> extents = factor_extents(kernel);
+  const std::vector<int64_t> extents = priced_extents(kernel);
   const ThreadLevel level =
       choose_thread_level(kernel, p.roles, extents, machine.sms, rows_per_warp);
   apply(level, kernel);
@@ -294,7 +302,7 @@ double predict(const MuGraph& graph, const Kernel& kernel, const Machine& machin
     if (c.dtype == DType::kF32) wide.insert(c.name);
   }
   const KernelProfile p = profile(graph, kernel, wide);
-  const std::vector<int64_t> extents = factor_extents(kernel);
+  const std::vector<int64_t> extents = priced_extents(kernel);
   const KernelPrice one = price(p, kernel, extents, machine, 1);
   return one.warps == kernel.warps ? one.us : price(p, kernel, extents, machine, 2).us;
 }

@@ -9,6 +9,7 @@
 #include "search/unfused.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
 #include <set>
@@ -116,8 +117,21 @@ class Unfuser {
     return k;
   }
 
-  // A leaf costs nothing to compute again, wherever it is read.
-  bool is_leaf(TermId term) const { return operands(program_.terms[term]).empty(); }
+  // A leaf costs nothing to compute again, wherever it is read; nor does what only constants and
+  // extents go into.
+  bool is_leaf(TermId term) const {
+    const Term& t = program_.terms[term];
+    if (operands(t).empty()) return true;
+    return std::holds_alternative<ApplyTerm>(t) && program_.terms.axes(term).empty() &&
+           !reads_input(term);
+  }
+
+  bool reads_input(TermId term) const {
+    for (TermId t : reachable(program_.terms, std::array{term})) {
+      if (std::holds_alternative<InputTerm>(program_.terms[t])) return true;
+    }
+    return false;
+  }
 
   bool is_product(TermId term) const {
     const auto* apply = std::get_if<ApplyTerm>(&program_.terms[term]);

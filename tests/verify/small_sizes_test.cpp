@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "core/text.h"
 #include "tests/verify/pairs.h"
 
@@ -71,6 +73,58 @@ TEST(SmallSizes, OfAMuGraphKeepTilesOfTwoAndMore) {
     ASSERT_TRUE(tiles.has_value()) << file;
     EXPECT_LE(work(tiles->program), 1 << 21);
   }
+}
+
+// A row of some hundred elements has a denominator of as many terms: seconds, where small rows say
+// the same.
+TEST(SmallSizes, AreNotTheOriginalOnesWithoutNeed) {
+  const Program program = parsed(R"(
+    program rows(n = 7, k = 509) {
+      input x: f16[n, k]
+      y[n, k] = softmax[k](x)
+      output y: f16[n, k]
+    })");
+  const auto graph = parse_mugraph(R"(
+    ugraph g of rows {
+      kernel k0 grid(n) warps(2) {
+        xs[k] = x : reg f16
+        m[] = max[k](xs) : reg f32
+        p[k] = exp(xs - m) : reg f32
+        l[] = sum[k](p) : reg f32
+        o[k] = p / l : reg f32
+        store o -> y
+      }
+    })",
+                                   "g.mu", program);
+  ASSERT_TRUE(graph.ok()) << to_string(graph.error());
+  const auto cases = small_cases(program, *graph);
+  ASSERT_TRUE(cases.ok()) << to_string(cases.error());
+  EXPECT_GE(cases->size(), 2u);
+  for (const SmallCase& c : *cases) EXPECT_LE(work(c.program), 128) << c.sizes;
+}
+
+// A literal does not scale: what it pins is compared as it is.
+TEST(SmallSizes, AreTheOriginalOnesWhereALiteralAsksForThem) {
+  const Program program = parsed(R"(
+    program window(q = 40, k = 40) {
+      input x: f16[q, k]
+      y[q] = sum[k](select(k <= q + 3, x, 0))
+      output y: f16[q]
+    })");
+  const auto graph = parse_mugraph(R"(
+    ugraph g of window {
+      kernel k0 grid(q) warps(1) {
+        xs[k] = x : reg f16
+        s[] = sum[k](select(k <= q + 3, xs, 0)) : reg f32
+        store s -> y
+      }
+    })",
+                                   "g.mu", program);
+  ASSERT_TRUE(graph.ok()) << to_string(graph.error());
+  const auto cases = small_cases(program, *graph);
+  ASSERT_TRUE(cases.ok()) << to_string(cases.error());
+  EXPECT_TRUE(std::any_of(cases->begin(), cases->end(),
+                          [](const SmallCase& c) { return c.sizes == "q=40 k=40"; }));
 }
 
 TEST(SmallSizes, WorkIsThatOfTheLargestTerm) { EXPECT_EQ(work(parsed(kMatrix)), 64.0 * 128 * 96); }

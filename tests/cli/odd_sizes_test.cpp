@@ -1,0 +1,92 @@
+// Sizes that no tile divides, none at all, and more than a grid's second axis holds: each program
+// of the list ends in a right kernel or in a reason.
+#include <cstdlib>
+
+#include "tests/cli/json_reader.h"
+#include "tests/cli/tool_runner.h"
+
+namespace sundog::cli {
+namespace {
+
+struct SizesCase {
+  const char* program;
+  std::vector<const char*> defines;
+};
+
+ProcessResult optimize(const SizesCase& c, const Scratch& scratch) {
+  std::vector<std::string> arguments = {
+      "optimize", std::string(SUNDOG_SOURCE_DIR) + "/benchmarks/programs/" + c.program + ".sd",
+      "--target", "h200",
+      "--states", "3000",
+      "--top",    "2",
+      "--no-gpu", "--json",
+      "--out",    scratch.path("out")};
+  for (const char* define : c.defines) {
+    arguments.push_back("-D");
+    arguments.push_back(define);
+  }
+  return run_tool(arguments);
+}
+
+class OddSizes : public testing::TestWithParam<SizesCase> {};
+
+TEST_P(OddSizes, EndInARightKernel) {
+  const Scratch scratch;
+  const ProcessResult run = optimize(GetParam(), scratch);
+  ASSERT_EQ(run.code, 0) << run.err;
+  const JsonValue best = parse_json(run.out)["best"];
+  EXPECT_EQ(best["verdict"]["answer"].text, "equivalent");
+  EXPECT_TRUE(contains(best["verdict"]["kernel_check"].text, "passed"));
+  EXPECT_LE(best["predicted_us"].number, best["unfused_predicted_us"].number);
+}
+
+std::string case_name(const testing::TestParamInfo<SizesCase>& info) {
+  std::string name = info.param.program;
+  for (const char* define : info.param.defines) name += std::string("_") + define;
+  std::erase(name, '=');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Ragged, OddSizes,
+                         testing::Values(SizesCase{"rms_norm", {"n=3", "h=2560", "d=4095"}},
+                                         SizesCase{"rms_norm", {"n=7", "h=127", "d=48"}},
+                                         SizesCase{"gated_mlp", {"n=7", "h=4100", "d=48"}},
+                                         SizesCase{"lora", {"n=3", "h=127", "d=4095"}},
+                                         SizesCase{"gqa_safe", {"g=3", "q=7", "k=509"}},
+                                         SizesCase{"gqa", {"g=1", "q=33", "k=257"}},
+                                         SizesCase{"qk_norm_safe", {"g=1", "q=7", "k=257"}},
+                                         SizesCase{"n_trans", {"n=3", "h=4100"}},
+                                         SizesCase{"layer_norm", {"n=3", "h=127"}},
+                                         SizesCase{"softmax", {"n=7", "k=509"}},
+                                         SizesCase{"add_rms_norm", {"n=7", "h=2560"}},
+                                         SizesCase{"swiglu_down", {"n=7", "f=4100", "d=48"}},
+                                         SizesCase{"attention_prefill_causal", {"g=3", "q=127"}},
+                                         SizesCase{"gemm", {"m=127", "n=257", "k=509"}}),
+                         case_name);
+
+INSTANTIATE_TEST_SUITE_P(
+    Empty, OddSizes,
+    testing::Values(SizesCase{"rms_norm", {"n=0"}}, SizesCase{"gated_mlp", {"n=2", "h=0", "d=64"}},
+                    SizesCase{"lora", {"n=2", "r=0"}}, SizesCase{"gqa_safe", {"g=0"}},
+                    SizesCase{"gqa_safe", {"g=1", "f=0"}}, SizesCase{"softmax", {"n=3", "k=0"}},
+                    SizesCase{"layer_norm", {"n=0"}}),
+    case_name);
+
+INSTANTIATE_TEST_SUITE_P(ManyRows, OddSizes,
+                         testing::Values(SizesCase{"rms_norm", {"n=65537", "h=128", "d=64"}},
+                                         SizesCase{"lora", {"n=65537", "h=128", "d=64"}},
+                                         SizesCase{"softmax", {"n=65537", "k=128"}},
+                                         SizesCase{"gqa_safe", {"g=65537", "q=4", "k=64"}}),
+                         case_name);
+
+TEST(OddSizes, WhatHasNoValueIsUnknown) {
+  const Scratch scratch;
+  const ProcessResult run = optimize({"gqa_safe", {"g=1", "q=8", "k=0"}}, scratch);
+  EXPECT_EQ(run.code, 3) << run.err;
+  EXPECT_TRUE(contains(run.err, "division by zero")) << run.err;
+  EXPECT_TRUE(contains(run.err, "an axis is empty")) << run.err;
+  EXPECT_FALSE(std::filesystem::exists(scratch.path("out")));
+}
+
+}  // namespace
+}  // namespace sundog::cli
