@@ -25,6 +25,7 @@ constexpr double kComputeLoss = 0.2;   // likewise of loading and computing, whi
 constexpr double kStepShare = 0.5;     // of the dependent steps that add to the units' time
 constexpr double kStepUs = 0.09;       // one dependent step of an iteration, latency bound
 constexpr double kJoinUs = 0.3;        // adding the parts of warps that share a reduced axis
+constexpr double kJoinWarps = 8;       // up to that many; of more in proportion
 constexpr double kReduceUs = 0.2;      // a reduction over the threads of a block, outside loops
 constexpr double kSingleShot = 40e3;   // bytes a block asks for at once; the rest queues
 constexpr double kBlockUs = 0.08;      // of an SM, to start a block
@@ -134,15 +135,15 @@ namespace {
 class Pricer {
  public:
   Pricer(const KernelProfile& profile, const Kernel& kernel, const std::vector<int64_t>& extents,
-         const Machine& machine, int rows_per_warp)
-      : p_(profile), extents_(extents), m_(machine) {
-    level_ = choose_thread_level(kernel, profile.roles, extents, machine.sms, rows_per_warp);
+         const Machine& machine, int warp_choice, ThreadLevel& level)
+      : p_(profile), extents_(extents), m_(machine), level_(level) {
+    choose_thread_level(kernel, profile.roles, extents, machine.sms, warp_choice, level_);
     blocks_ = count(profile.grid);
   }
 
   KernelPrice run() {
     out_.warps = level_.warps;
-    out_.chained = level_.chained;
+    out_.warps_vary = level_.warps_vary;
     if (!memory()) return out_;
     out_.fits = true;
     arithmetic();
@@ -192,7 +193,7 @@ class Pricer {
         }
         if (role.is_load) (count(role.loops) > 1 ? register_stage_ : prologue_bytes_) += size;
       }
-      if (level_.mma[i].use && count(role.reduced) > 16 && splits_reduced(i)) joins_ = true;
+      if (level_.mma[i].use && count(role.reduced) > 16) joined_ = std::max(joined_, joined(i));
     }
     const double budget = m_.shared_per_block - fixed;
     if (budget < stage_bytes_) return false;
@@ -220,11 +221,13 @@ class Pricer {
                        [](const MmaChoice& m) { return m.use; });
   }
 
-  bool splits_reduced(uint32_t i) const {
+  // Warps that share the reduced axis of a product: 1 if it is not shared.
+  double joined(uint32_t i) const {
+    double warps = 1;
     for (const WarpSplit& s : level_.splits[i]) {
-      if (p_.roles[i].reduced.has(s.factor)) return true;
+      if (p_.roles[i].reduced.has(s.factor)) warps *= s.count;
     }
-    return false;
+    return warps;
   }
 
   // Bytes of an operand that the warps read from shared memory: those that differ only along the
@@ -334,26 +337,33 @@ class Pricer {
     const double pipeline_fill = stage_bytes_ * busy / rate;
     return m_.launch_us + m_.fill_us + most + kOverlapLoss * (sum - most) +
            (kComputeLoss - kOverlapLoss) * std::min(loading, computing) + pipeline_fill +
-           serial_us_ + (joins_ ? kJoinUs : 0);
+           serial_us_ + (joined_ > 1 ? kJoinUs * std::max(1.0, joined_ / kJoinWarps) : 0);
   }
 
   const KernelProfile& p_;
   const std::vector<int64_t>& extents_;
   const Machine& m_;
-  ThreadLevel level_;
+  ThreadLevel& level_;
   KernelPrice out_;
   double blocks_ = 1;
   double stage_bytes_ = 0, register_stage_ = 0, prologue_bytes_ = 0;
   double read_ = 0, written_ = 0, l2_ = 0, shared_ = 0, tensor_ = 0, alu_ = 0, sfu_ = 0, steps_ = 0;
   double serial_us_ = 0;
-  bool joins_ = false;
+  double joined_ = 1;  // warps
 };
 
 }  // namespace
 
 KernelPrice price(const KernelProfile& profile, const Kernel& kernel,
-                  const std::vector<int64_t>& extents, const Machine& machine, int rows_per_warp) {
-  return Pricer(profile, kernel, extents, machine, rows_per_warp).run();
+                  const std::vector<int64_t>& extents, const Machine& machine, int warp_choice,
+                  ThreadLevel& level) {
+  return Pricer(profile, kernel, extents, machine, warp_choice, level).run();
+}
+
+KernelPrice price(const KernelProfile& profile, const Kernel& kernel,
+                  const std::vector<int64_t>& extents, const Machine& machine, int warp_choice) {
+  ThreadLevel level;
+  return price(profile, kernel, extents, machine, warp_choice, level);
 }
 
 }  // namespace sundog::search

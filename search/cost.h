@@ -53,7 +53,7 @@ struct KernelPrice {
   int stages = 1;
   int resident = 1;  // blocks an SM holds
   int warps = 4;
-  bool chained = false;  // rows_per_warp matters
+  bool warps_vary = false;  // warp_choice matters
   // Time by resource, us: memory, L2, shared memory, tensor cores, ALU, SFU, dependent steps,
   // blocks.
   std::array<double, 8> by_resource{};
@@ -61,6 +61,10 @@ struct KernelPrice {
 
 // require: `extents` has one entry a factor of the kernel.
 KernelPrice price(const KernelProfile& profile, const Kernel& kernel,
-                  const std::vector<int64_t>& extents, const Machine& machine, int rows_per_warp);
+                  const std::vector<int64_t>& extents, const Machine& machine, int warp_choice);
+// Likewise; `level` is memory to use again, and holds what the threads do afterwards.
+KernelPrice price(const KernelProfile& profile, const Kernel& kernel,
+                  const std::vector<int64_t>& extents, const Machine& machine, int warp_choice,
+                  ThreadLevel& level);
 
 }  // namespace sundog::search

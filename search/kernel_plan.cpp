@@ -9,8 +9,6 @@
 #include "core/check.h"
 
 namespace sundog::search {
-namespace {}  // namespace
-
 GraphPlan empty_plan(const Program& program) {
   GraphPlan plan;
   plan.graph.name = program.name;
@@ -47,27 +45,32 @@ int64_t part_extent(int64_t extent, int64_t count) {
   return ceil_div(ceil_div(extent, count), kStep) * kStep;
 }
 
+SplitExtents extents_at(const Split& split, int64_t tile, int64_t count) {
+  const int64_t per_part = part_extent(split.extent, count);
+  SplitExtents e{count, 1, tile};
+  if (split.extent == 0) {
+    e.inner = 0;
+  } else if (split.outer == kNoFactor) {
+    e.inner = per_part;
+  } else {
+    e.inner = std::clamp<int64_t>(tile, 1, per_part);
+    e.outer = ceil_div(per_part, e.inner);
+  }
+  return e;
+}
+
 void set_tile(KernelPlan& plan, const Split& split, int64_t tile, int64_t count) {
   auto& factors = plan.kernel.factors;
-  const int64_t per_part = part_extent(split.extent, count);
-  int64_t steps = 1;
-  if (split.extent == 0) {
-    tile = 0;
-  } else if (split.outer == kNoFactor) {
-    tile = per_part;
-  } else {
-    tile = std::clamp<int64_t>(tile, 1, per_part);
-    steps = ceil_div(per_part, tile);
-  }
-  factors[split.inner].extent = tile;
+  const SplitExtents e = extents_at(split, tile, count);
+  factors[split.inner].extent = e.inner;
   factors[split.inner].stride = 1;
   if (split.outer != kNoFactor) {
-    factors[split.outer].extent = steps;
-    factors[split.outer].stride = std::max<int64_t>(tile, 1);
+    factors[split.outer].extent = e.outer;
+    factors[split.outer].stride = std::max<int64_t>(e.inner, 1);
   }
   if (split.part != kNoFactor) {
-    factors[split.part].extent = count;
-    factors[split.part].stride = std::max<int64_t>(tile * steps, 1);
+    factors[split.part].extent = e.part;
+    factors[split.part].stride = std::max<int64_t>(e.inner * e.outer, 1);
   }
 }
 

@@ -64,6 +64,12 @@ Split& add_split(KernelPlan& plan, const MuGraph& graph, AxisId axis, bool loope
 // rows of tiles start at aligned addresses.  All of them where there is one part.
 int64_t part_extent(int64_t extent, int64_t count);
 
+// Extents of a split's factors at `tile` elements a step and `count` parts (1 where it has none).
+struct SplitExtents {
+  int64_t part = 1, outer = 1, inner = 1;
+};
+SplitExtents extents_at(const Split& split, int64_t tile, int64_t count);
+
 // Fills in the extents of a split: `tile` elements a step, `count` parts (1 where it has none).
 void set_tile(KernelPlan& plan, const Split& split, int64_t tile, int64_t count);
 

@@ -20,15 +20,17 @@ namespace sundog::search {
 namespace {
 
 constexpr int64_t kAtom = 16;           // rows of the tensor-core atom
+constexpr int64_t kHalfAtom = 8;        // its columns
 constexpr int64_t kWidestTile = 256;    // of an axis that is cut over blocks
 constexpr int64_t kLongestStep = 1024;  // of a loop, unless it holds the whole axis
 constexpr int64_t kLongestRow = 65536;  // held whole
 constexpr int kMostParts = 64;
 constexpr int kMostSweeps = 6;
+constexpr double kFewCombinations = 64;  // of sizes: all of them are tried
 
 }  // namespace
 
-std::vector<int64_t> tile_candidates(int64_t extent, bool looped) {
+std::vector<int64_t> tile_candidates(int64_t extent, bool looped, const Machine& machine) {
   std::set<int64_t> out;
   if (extent <= 1) return {std::max<int64_t>(extent, 0)};
   if (!looped) out.insert(1);
@@ -44,6 +46,12 @@ std::vector<int64_t> tile_candidates(int64_t extent, bool looped) {
     for (int64_t t = kAtom; t < extent && t <= widest; t += kAtom) {
       const int64_t waste = ceil_div(extent, t) * t - extent;
       if (waste == 0 || (extent % kAtom != 0 && waste < kAtom)) out.insert(t);
+    }
+    // Tiles of which an axis alone gives every SM the same number, one to four.
+    for (int64_t blocks = 1; blocks <= 4; ++blocks) {
+      const int64_t even = ceil_div(extent, blocks * static_cast<int64_t>(machine.sms));
+      const int64_t t = ceil_div(even, kHalfAtom) * kHalfAtom;
+      if (t < extent && t <= widest && t >= kAtom) out.insert(t);
     }
   } else {
     // Whole rows are also cut to a handful of equal steps, so that long rows stay in registers.
@@ -92,19 +100,24 @@ class Descent {
       if (s.whole_part >= 0) s.extent = parts[static_cast<size_t>(s.whole_part)];
       const int64_t extent = part_extent(s.extent, count(s));
       candidates_.push_back(s.outer == kNoFactor ? std::vector<int64_t>{extent}
-                                                 : tile_candidates(extent, s.looped));
+                                                 : tile_candidates(extent, s.looped, machine));
     }
-    candidates_.push_back({1, 2});  // atoms of rows a warp
+    candidates_.push_back({1, 2});  // of warps
+    extents_ = priced_extents(plan.kernel);
+    at_.assign(candidates_.size(), 0);
+    for (size_t i = 0; i < at_.size(); ++i) move(i, 0);
   }
 
   std::optional<SizedKernel> run(const std::vector<int64_t>* near) {
-    if (near != nullptr) {
-      descend(nearest(*near));
+    if (combinations() <= kFewCombinations) {
+      try_all(0);
+    } else if (near != nullptr) {
+      descend(nearest(*near), true);
     } else {
-      for (int which = 0; which < 4; ++which) descend(start(which));
+      for (int which = 0; which < 4; ++which) descend(start(which), false);
     }
-    if (best_ == std::numeric_limits<double>::infinity()) return {};
-    return SizedKernel{best_, best_tiles_};
+    if (best_ == kInfinite) return {};
+    return SizedKernel{best_, tiles_at(best_at_)};
   }
 
   std::vector<SizedKernel> run_all(size_t most) {
@@ -119,19 +132,28 @@ class Descent {
   }
 
  private:
+  using Position = std::vector<size_t>;  // the candidate of each number
+  static constexpr double kInfinite = std::numeric_limits<double>::infinity();
+
   int64_t count(const Split& s) const {
     return s.shared_part < 0 ? 1 : parts_[static_cast<size_t>(s.shared_part)];
   }
 
+  double combinations() const {
+    double product = 1;
+    for (const auto& list : candidates_) product *= static_cast<double>(list.size());
+    return product;
+  }
+
   // 0: the smallest tiles, which fit if any do; 1: middling ones; 2: whole loops, one element a
   // block.
-  std::vector<size_t> start(int which) const {
-    std::vector<size_t> at;
+  Position start(int which) const {
+    Position at;
     for (size_t i = 0; i < candidates_.size(); ++i) {
       const auto& list = candidates_[i];
       size_t pick = 0;
       if (i == plan_.splits.size()) {
-        // Rows of a warp: few.
+        // Fewer rows a warp, fewer warps.
       } else if (which == 1) {
         while (pick + 1 < list.size() && list[pick] < 4 * kAtom) ++pick;
       } else if (which == 2 && plan_.splits[i].looped) {
@@ -144,8 +166,8 @@ class Descent {
     return at;
   }
 
-  std::vector<size_t> nearest(const std::vector<int64_t>& tiles) const {
-    std::vector<size_t> at;
+  Position nearest(const std::vector<int64_t>& tiles) const {
+    Position at;
     for (size_t i = 0; i < candidates_.size(); ++i) {
       size_t pick = 0;
       while (pick + 1 < candidates_[i].size() && candidates_[i][pick + 1] <= tiles[i]) ++pick;
@@ -154,67 +176,107 @@ class Descent {
     return at;
   }
 
-  double evaluate(const std::vector<size_t>& at) {
-    for (size_t i = 0; i < plan_.splits.size(); ++i) {
-      set_tile(plan_, plan_.splits[i], candidates_[i][at[i]], count(plan_.splits[i]));
+  // Takes candidate `pick` for number i.
+  void move(size_t i, size_t pick) {
+    at_[i] = pick;
+    if (i >= plan_.splits.size()) return;
+    const Split& s = plan_.splits[i];
+    const SplitExtents e = extents_at(s, candidates_[i][pick], count(s));
+    extents_[s.inner] = std::max<int64_t>(e.inner, 1);
+    if (s.outer != kNoFactor) extents_[s.outer] = e.outer;
+    if (s.part != kNoFactor) extents_[s.part] = e.part;
+  }
+
+  double evaluate() {
+    const int warps = static_cast<int>(candidates_.back()[at_.back()]);
+    const KernelPrice p = price(profile_, plan_.kernel, extents_, machine_, warps, level_);
+    warps_vary_ = p.warps_vary;
+    if (!p.fits) return kInfinite;
+    if (keep_all_) seen_[at_] = p.us;
+    if (p.us < best_) {
+      best_ = p.us;
+      best_at_ = at_;
     }
-    extents_ = priced_extents(plan_.kernel);
-    const int rows = static_cast<int>(candidates_.back()[at.back()]);
-    const KernelPrice p = price(profile_, plan_.kernel, extents_, machine_, rows);
-    chained_ = p.chained;
-    if (!p.fits) return std::numeric_limits<double>::infinity();
-    if (keep_all_) seen_[at] = p.us;
     return p.us;
   }
 
-  std::vector<int64_t> tiles_at(const std::vector<size_t>& at) const {
+  std::vector<int64_t> tiles_at(const Position& at) const {
     std::vector<int64_t> tiles;
     for (size_t i = 0; i < at.size(); ++i) tiles.push_back(candidates_[i][at[i]]);
     return tiles;
   }
 
-  void descend(std::vector<size_t> at) {
-    double here = evaluate(at);
-    note(at, here);
+  void try_all(size_t i) {
+    if (i == at_.size()) {
+      evaluate();
+      return;
+    }
+    for (size_t c = 0; c < candidates_[i].size(); ++c) {
+      move(i, c);
+      try_all(i + 1);
+    }
+  }
+
+  void descend(const Position& from, bool warm) {
+    for (size_t i = 0; i < from.size(); ++i) move(i, from[i]);
+    double here = evaluate();
     for (int sweep = 0; sweep < kMostSweeps; ++sweep) {
       bool moved = false;
-      for (size_t i = 0; i < at.size(); ++i) {
-        size_t pick = at[i];
-        for (size_t c = 0; c < candidates_[i].size(); ++c) {
-          if (c == at[i]) continue;
-          if (i == plan_.splits.size() && !chained_) continue;  // makes no difference
-          std::vector<size_t> next = at;
-          next[i] = c;
-          const double there = evaluate(next);
-          if (there >= here) continue;
-          here = there;
-          pick = c;
-        }
-        moved |= pick != at[i];
-        at[i] = pick;
+      for (size_t i = 0; i < at_.size(); ++i) {
+        if (i == plan_.splits.size() && !warps_vary_) continue;
+        const size_t before = at_[i];
+        const size_t pick = warm ? walk(i, here) : best_of(i, here);
+        move(i, pick);
+        moved |= pick != before;
       }
-      note(at, here);
       if (!moved) return;
     }
   }
 
-  void note(const std::vector<size_t>& at, double us) {
-    if (us >= best_) return;
-    best_ = us;
-    best_tiles_ = tiles_at(at);
+  // The best candidate of number i, all others as they are; `here` becomes its price.
+  size_t best_of(size_t i, double& here) {
+    size_t pick = at_[i];
+    const size_t before = pick;
+    for (size_t c = 0; c < candidates_[i].size(); ++c) {
+      if (c == before) continue;
+      move(i, c);
+      const double there = evaluate();
+      if (there < here) here = there, pick = c;
+    }
+    return pick;
   }
 
+  // Likewise, looking no further than kReach beyond the last improvement on either side.
+  size_t walk(size_t i, double& here) {
+    size_t pick = at_[i];
+    const size_t before = pick, last = candidates_[i].size() - 1;
+    for (const bool up : {true, false}) {
+      for (size_t c = before, far = 0; far < kReach && c != (up ? last : 0); ++far) {
+        c = up ? c + 1 : c - 1;
+        move(i, c);
+        const double there = evaluate();
+        if (there >= here) continue;
+        here = there;
+        pick = c;
+        far = 0;
+      }
+    }
+    return pick;
+  }
+
+  static constexpr size_t kReach = 3;
   bool keep_all_ = false;
-  bool chained_ = false;
-  std::map<std::vector<size_t>, double> seen_;
+  bool warps_vary_ = false;
+  std::map<Position, double> seen_;
   KernelPlan& plan_;
   const KernelProfile& profile_;
   const std::vector<int64_t>& parts_;
   const Machine& machine_;
   std::vector<std::vector<int64_t>> candidates_;
   std::vector<int64_t> extents_;
-  double best_ = std::numeric_limits<double>::infinity();
-  std::vector<int64_t> best_tiles_;
+  ThreadLevel level_;
+  Position at_, best_at_;
+  double best_ = kInfinite;
 };
 
 void set_stages(std::vector<Statement>& body, const Kernel& kernel, int stages) {
@@ -236,7 +298,7 @@ void set_stages(std::vector<Statement>& body, const Kernel& kernel, int stages) 
 }
 
 Kernel finish_kernel(const MuGraph& graph, const KernelPlan& plan, const Machine& machine,
-                     AxisId program_axes, int rows_per_warp, std::vector<AxisId>& new_id) {
+                     AxisId program_axes, int warp_choice, std::vector<AxisId>& new_id) {
   Settled settled = settle(graph, plan.kernel, program_axes);
   Kernel kernel = std::move(settled.kernel);
   new_id = std::move(settled.new_id);
@@ -244,14 +306,13 @@ Kernel finish_kernel(const MuGraph& graph, const KernelPlan& plan, const Machine
   trim_masked(kernel);
   const KernelProfile p = profile(graph, kernel, plan.wide);
   const std::vector<int64_t> extents = priced_extents(kernel);
-  const ThreadLevel level =
-      choose_thread_level(kernel, p.roles, extents, machine.sms, rows_per_warp);
+  const ThreadLevel level = choose_thread_level(kernel, p.roles, extents, machine.sms, warp_choice);
   apply(level, kernel);
   for (size_t i = 0; i < kernel.computations.size(); ++i) {
     kernel.computations[i].warps = level.splits[i];
   }
   set_stages(kernel.body, kernel,
-             std::max(1, price(p, kernel, extents, machine, rows_per_warp).stages));
+             std::max(1, price(p, kernel, extents, machine, warp_choice).stages));
   return kernel;
 }
 
@@ -296,7 +357,7 @@ MuGraph finish(GraphPlan plan, const std::vector<std::vector<int64_t>>& tiles,
 }
 
 double predict(const MuGraph& graph, const Kernel& kernel, const Machine& machine) {
-  // A finished kernel has its warps: a chained one of few for its rows holds more of them in each.
+  // A finished kernel has its warps: they say which choice was made.
   std::set<std::string> wide;
   for (const Computation& c : kernel.computations) {
     if (c.dtype == DType::kF32) wide.insert(c.name);

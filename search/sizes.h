@@ -13,11 +13,11 @@ namespace sundog::search {
 // What one kernel costs best for each choice of the shared part counts, and with which tiles.
 struct SizedKernel {
   double us = 0;
-  std::vector<int64_t> tiles;  // one a split, and the atoms of rows a warp
+  std::vector<int64_t> tiles;  // one a split, and the choice of warps
 };
 
 // Tile extents worth trying along an axis of `extent` values.
-std::vector<int64_t> tile_candidates(int64_t extent, bool looped);
+std::vector<int64_t> tile_candidates(int64_t extent, bool looped, const Machine& machine);
 // Numbers of parts worth trying for a reduced axis.
 std::vector<int64_t> part_candidates(int64_t extent, const Machine& machine);
 

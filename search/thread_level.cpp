@@ -23,6 +23,7 @@ namespace {
 constexpr double kAtomM = 16, kAtomN = 8, kAtomK = 16;
 constexpr double kMostPadding = 16;  // how much faster a tensor core is than the FMA units
 constexpr int kMostWarps = 16;
+constexpr int kMmaWarps = 8;  // of a block with products, unless twice as many are asked for
 constexpr double kElementsPerThread = 16;      // where blocks queue: less overhead an element
 constexpr double kElementsPerThreadAlone = 8;  // where they do not: the shortest time of one
 
@@ -59,24 +60,27 @@ namespace {
 class Chooser {
  public:
   Chooser(const Kernel& kernel, const std::vector<Role>& roles, const std::vector<int64_t>& extents,
-          double sms, int rows_per_warp)
+          double sms, int warp_choice, ThreadLevel& level)
       : kernel_(kernel),
         roles_(roles),
         extents_(extents),
         sms_(sms),
-        rows_per_warp_(rows_per_warp) {
+        warp_choice_(warp_choice),
+        level_(level) {
     const size_t n = roles.size();
-    level_.mma.resize(n);
+    level_.warps = 4;
+    level_.chained = level_.warps_vary = false;
+    level_.mma.assign(n, {});
     level_.storage.assign(n, Storage::kReg);
     level_.dtype.assign(n, DType::kF32);
     level_.splits.resize(n);
+    for (auto& splits : level_.splits) splits.clear();
   }
 
-  ThreadLevel run() {
+  void run() {
     for (uint32_t i = 0; i < roles_.size(); ++i) choose_atom(i);
     for (uint32_t i = 0; i < roles_.size(); ++i) choose_storage(i);
     choose_warps();
-    return std::move(level_);
   }
 
  private:
@@ -170,13 +174,16 @@ class Chooser {
     }
     level_.chained = chained;
     if (chained) {
-      level_.warps = floor_power(std::clamp<double>(rows / (kAtomM * rows_per_warp_), 1, 8));
+      level_.warps = floor_power(std::clamp<double>(rows / (kAtomM * warp_choice_), 1, kMmaWarps));
+      level_.warps_vary = true;
     } else {
       const double pieces = std::ceil(rows / kAtomM) * std::ceil(deepest / kAtomK);
-      level_.warps = floor_power(std::clamp<double>(pieces, 1, 8));
+      const double most = kMmaWarps * warp_choice_;
+      level_.warps = floor_power(std::clamp<double>(pieces, 1, most));
+      level_.warps_vary = pieces > kMmaWarps;
     }
     for (uint32_t i = 0; i < roles_.size(); ++i) {
-      if (level_.mma[i].use) level_.splits[i] = split(i, chained);
+      if (level_.mma[i].use) split(i, chained, level_.splits[i]);
     }
   }
 
@@ -189,17 +196,23 @@ class Chooser {
     return best;
   }
 
-  std::vector<WarpSplit> split(uint32_t i, bool chained) const {
+  void split(uint32_t i, bool chained, std::vector<WarpSplit>& out) const {
     const auto& c = *roles_[i].contraction;
     const bool swap = level_.mma[i].swap;
     const AxisSet m = swap ? c.n : c.m, n = swap ? c.m : c.n;
-    std::vector<WarpSplit> out;
     int left = level_.warps;
     const auto lay = [&](AxisSet axes, double pieces) {
       if (axes.empty() || left == 1) return;
       const int share = std::min(left, floor_power(std::max(1.0, pieces)));
       if (share == 1) return;
-      out.push_back({widest(axes), share});
+      const AxisId factor = widest(axes);
+      const auto same = [&](const WarpSplit& o) { return o.factor == factor; };
+      const auto it = std::find_if(out.begin(), out.end(), same);
+      if (it == out.end()) {
+        out.push_back({factor, share});
+      } else {
+        it->count *= share;
+      }
       left /= share;
     };
     const double mt = std::ceil(count(m) / kAtomM), nt = std::ceil(count(n) / kAtomN);
@@ -212,37 +225,29 @@ class Chooser {
       lay(m, mt);
       lay(n, nt);
     }
-    return merge(out);
-  }
-
-  static std::vector<WarpSplit> merge(const std::vector<WarpSplit>& splits) {
-    std::vector<WarpSplit> out;
-    for (const WarpSplit& s : splits) {
-      const auto same = [&](const WarpSplit& o) { return o.factor == s.factor; };
-      const auto it = std::find_if(out.begin(), out.end(), same);
-      if (it == out.end()) {
-        out.push_back(s);
-      } else {
-        it->count *= s.count;
-      }
-    }
-    return out;
   }
 
   const Kernel& kernel_;
   const std::vector<Role>& roles_;
   const std::vector<int64_t>& extents_;
   double sms_;
-  int rows_per_warp_;
-  ThreadLevel level_;
+  int warp_choice_;
+  ThreadLevel& level_;
 };
 
 }  // namespace
 
+void choose_thread_level(const Kernel& kernel, const std::vector<Role>& roles,
+                         const std::vector<int64_t>& extents, double sms, int warp_choice,
+                         ThreadLevel& out) {
+  Chooser(kernel, roles, extents, sms, warp_choice, out).run();
+}
+
 ThreadLevel choose_thread_level(const Kernel& kernel, const std::vector<Role>& roles,
-                                const std::vector<int64_t>& extents, double sms,
-                                int rows_per_warp) {
-  return Chooser(kernel, roles, extents, sms, rows_per_warp).run();
+                                const std::vector<int64_t>& extents, double sms, int warp_choice) {
+  ThreadLevel level;
+  choose_thread_level(kernel, roles, extents, sms, warp_choice, level);
+  return level;
 }
 
 void apply(const ThreadLevel& level, Kernel& kernel) {

@@ -24,16 +24,23 @@ MmaChoice choose_mma(double m, double n, double k);
 // What a kernel's threads do at given extents (one entry a computation in each vector).
 struct ThreadLevel {
   int warps = 4;
-  bool chained = false;  // a product takes its rows from another one's registers
+  bool chained = false;     // a product takes its rows from another one's registers
+  bool warps_vary = false;  // the choice of warps makes a difference
   std::vector<MmaChoice> mma;
   std::vector<Storage> storage;
   std::vector<DType> dtype;
   std::vector<std::vector<WarpSplit>> splits;
 };
-// `rows_per_warp`: atoms of rows that a warp holds where products are chained through registers;
-// more of them share what a warp reads from shared memory, and take registers.
+// `warp_choice`: 1 or 2. Where products are chained through registers, the atoms of rows that a
+// warp holds: more of them share what a warp reads from shared memory, and take registers.
+// Elsewhere 2 allows a block of products twice as many warps, which hide more and leave each fewer
+// registers.
 ThreadLevel choose_thread_level(const Kernel& kernel, const std::vector<Role>& roles,
-                                const std::vector<int64_t>& extents, double sms, int rows_per_warp);
+                                const std::vector<int64_t>& extents, double sms, int warp_choice);
+// Into `out`, whose memory is used again.
+void choose_thread_level(const Kernel& kernel, const std::vector<Role>& roles,
+                         const std::vector<int64_t>& extents, double sms, int warp_choice,
+                         ThreadLevel& out);
 
 // Writes the choice into the computations, without the warp splits (factors are still to be
 // dropped).

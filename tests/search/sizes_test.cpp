@@ -36,7 +36,7 @@ Machine h200() { return machine_of(*find_device("h200")); }
 TEST(SizesTest, TileCandidatesLieWithinTheAxis) {
   for (int64_t extent : {1, 2, 3, 7, 48, 127, 257, 2560, 4095, 4096, 65537}) {
     for (const bool looped : {false, true}) {
-      const std::vector<int64_t> tiles = tile_candidates(extent, looped);
+      const std::vector<int64_t> tiles = tile_candidates(extent, looped, h200());
       ASSERT_FALSE(tiles.empty());
       EXPECT_EQ(std::set<int64_t>(tiles.begin(), tiles.end()).size(), tiles.size());
       EXPECT_GE(*std::min_element(tiles.begin(), tiles.end()), 1);
