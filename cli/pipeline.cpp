@@ -365,10 +365,29 @@ Status choose_best(PipelineResult& result, const Program& program, const Device&
   return none_is_right(result, program, first_reason);
 }
 
+// A program whose tensors the device cannot hold has no kernel, however it is cut.
+Status check_memory(const Program& program, const Device& device) {
+  double total = 0, most = -1;
+  std::string largest;
+  const auto add = [&](const TensorDecl& tensor) {
+    const double size = static_cast<double>(span_elements(tensor)) * bytes(tensor.dtype);
+    total += size;
+    if (size > most) most = size, largest = tensor.name;
+  };
+  for (const TensorDecl& input : program.inputs) add(input);
+  for (const Output& output : program.outputs) add(output.tensor);
+  if (total <= static_cast<double>(device.memory_bytes)) return {};
+  char text[160];
+  std::snprintf(text, sizeof text, "the tensors take %.3g GB, and %s has %.3g GB", total / 1e9,
+                device.name.c_str(), static_cast<double>(device.memory_bytes) / 1e9);
+  return Error{ErrorCode::kUnsupported, text, "'" + largest + "' is the largest of them", {}};
+}
+
 }  // namespace
 
 Result<PipelineResult> run_pipeline(const Program& program, const Device& device,
                                     const PipelineOptions& options) {
+  SUNDOG_RETURN_IF_ERROR(check_memory(program, device));
   PipelineResult result;
   result.rounding = options.rounding;
   Judge judge(program, options);

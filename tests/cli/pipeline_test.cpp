@@ -88,5 +88,12 @@ TEST(OddSizes, WhatHasNoValueIsUnknown) {
   EXPECT_FALSE(std::filesystem::exists(scratch.path("out")));
 }
 
+TEST(OddSizes, WhatNoDeviceHoldsIsRefused) {
+  const Scratch scratch;
+  const ProcessResult run = optimize({"softmax", {"n=1000000000", "k=1000000000"}}, scratch);
+  EXPECT_EQ(run.code, 2) << run.err;
+  EXPECT_TRUE(contains(run.err, "4e+09 GB, and h200 has 151 GB")) << run.err;
+}
+
 }  // namespace
 }  // namespace sundog::cli
