@@ -2,6 +2,7 @@
 #include "core/evaluate.h"
 #include "core/proto.h"
 #include "core/text.h"
+#include "frontend/graph.h"
 #include "python/abi/handles.h"
 
 using namespace sundog;
@@ -28,6 +29,18 @@ sundog_code sundog_program_from_message(const void* data, size_t size, sundog_pr
     if (data == nullptr && size > 0) return abi::null_argument("data");
     if (program == nullptr) return abi::null_argument("program");
     return abi::give(parse_program_proto({static_cast<const char*>(data), size}), program);
+  });
+}
+
+sundog_code sundog_program_from_graph(const void* data, size_t size, sundog_program** program,
+                                      sundog_error** error) {
+  return abi::guarded(error, [&]() -> Status {
+    if (data == nullptr && size > 0) return abi::null_argument("data");
+    if (program == nullptr) return abi::null_argument("program");
+    const Result<frontend::Graph> graph =
+        frontend::parse_graph({static_cast<const char*>(data), size});
+    if (!graph.ok()) return graph.error();
+    return abi::give(frontend::program_of(*graph), program);
   });
 }
 

@@ -96,6 +96,10 @@ SUNDOG_API sundog_code sundog_program_parse(const char* text, size_t size, const
 /* Reads a message `Program`. */
 SUNDOG_API sundog_code sundog_program_from_message(const void* data, size_t size,
                                                    sundog_program** program, sundog_error** error);
+/* Reads a message `TensorGraph` (core/graph.proto): tensors with dimensions, for which axes are
+ * found. */
+SUNDOG_API sundog_code sundog_program_from_graph(const void* data, size_t size,
+                                                 sundog_program** program, sundog_error** error);
 /* The program as a message `Program`, and as text. */
 SUNDOG_API sundog_code sundog_program_message(const sundog_program* program, sundog_bytes** message,
                                               sundog_error** error);

@@ -15,7 +15,7 @@ SPAN = re.compile(
 )
 LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)]*)?\)")
 REPOSITORY_FILE = re.compile(
-    r"(?<![\w./<$-])((?:core|search|verify|codegen|cli|python|benchmarks|tests|third_party|docs|cmake)"
+    r"(?<![\w./<$-])((?:core|search|verify|codegen|frontend|cli|python|benchmarks|tests|third_party|docs|cmake)"
     r"/[\w./-]*[\w/])(?![\w*<{/])"
 )
 

@@ -14,8 +14,9 @@ MAY_INCLUDE = {
     "search": {"core", "search"},
     "verify": {"core", "verify"},
     "codegen": {"core", "codegen"},
-    "cli": {"core", "search", "verify", "codegen", "cli"},
-    "python": {"core", "search", "verify", "codegen", "cli", "python"},
+    "frontend": {"core", "frontend"},
+    "cli": {"core", "search", "verify", "codegen", "frontend", "cli"},
+    "python": {"core", "search", "verify", "codegen", "frontend", "cli", "python"},
 }
 # In no header of a library ...
 HEAVY = re.compile(r"z3(\+\+|_\w+)?\.h$|^google/protobuf/|\.pb\.h$|^gtest/|^gmock/|^benchmark/")

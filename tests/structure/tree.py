@@ -13,7 +13,7 @@ import re
 import sys
 import tempfile
 
-LIBRARIES = ("core", "search", "verify", "codegen")
+LIBRARIES = ("core", "search", "verify", "codegen", "frontend")
 # Text that the library carries and compiles at run time, flat in one folder, into a program of its own.
 EMULATOR = "codegen/emulator/"
 SOURCE_FOLDERS = LIBRARIES + ("cli", "python", "benchmarks", "tests")

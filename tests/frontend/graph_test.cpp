@@ -1,0 +1,204 @@
+#include "frontend/graph.h"
+
+#include <gtest/gtest.h>
+
+#include "core/evaluate.h"
+#include "core/text.h"
+
+namespace sundog::frontend {
+namespace {
+
+GraphTensor tensor(const std::string& name, std::vector<int64_t> extents) {
+  return {name, DType::kF32, std::move(extents), {}, 0, 16};
+}
+
+GraphNode node(const std::string& name, const std::string& op, std::vector<std::string> inputs,
+               std::vector<int64_t> integers = {}) {
+  GraphNode made;
+  made.name = name;
+  made.op = op;
+  made.inputs = std::move(inputs);
+  made.integers = std::move(integers);
+  return made;
+}
+
+GraphNode contraction(const std::string& name, std::vector<std::string> inputs,
+                      const std::string& letters) {
+  GraphNode made = node(name, "contract", std::move(inputs));
+  made.text = letters;
+  return made;
+}
+
+GraphNode constant(const std::string& name, const std::string& number) {
+  GraphNode made = node(name, "constant", {});
+  made.numbers = {number};
+  return made;
+}
+
+std::string text_of(const Graph& graph) {
+  const Result<std::string> text = program_text(graph);
+  EXPECT_TRUE(text.ok()) << to_string(text.error());
+  if (!text.ok()) return {};
+  const Result<Program> program = parse_program(*text, "graph");
+  EXPECT_TRUE(program.ok()) << *text << to_string(program.error());
+  return *text;
+}
+
+// Element i of every input is (7 i) mod 5 - 2.
+std::vector<double> values_of(const Graph& graph) {
+  const Result<Program> program = program_of(graph);
+  EXPECT_TRUE(program.ok()) << to_string(program.error());
+  if (!program.ok()) return {};
+  std::vector<FloatTensor> inputs;
+  for (const TensorDecl& input : program->inputs) {
+    FloatTensor& each = inputs.emplace_back();
+    each.extents = input.extents;
+    for (int64_t i = 0; i < element_count(input); ++i) {
+      each.f64.push_back(static_cast<double>(7 * i % 5 - 2));
+    }
+  }
+  auto outputs = evaluate(*program, inputs);
+  EXPECT_TRUE(outputs.ok());
+  return outputs.ok() ? (*outputs)[0] : std::vector<double>();
+}
+
+std::string error_of(const Graph& graph) {
+  const Result<std::string> text = program_text(graph);
+  EXPECT_FALSE(text.ok()) << *text;
+  return text.ok() ? "" : text.error().message;
+}
+
+TEST(Graph, ReductionsOfOneTensorShareAnAxis) {
+  Graph graph;
+  graph.name = "rms norm";
+  graph.inputs = {tensor("x", {4, 8}), tensor("w", {8, 6})};
+  graph.nodes = {node("xx", "mul", {"x", "x"}), node("s", "sum", {"xx"}, {1}),
+                 node("r", "rsqrt", {"s"}), node("n", "mul", {"x", "r"}),
+                 contraction("y", {"n", "w"}, "nh,hd->nd")};
+  graph.outputs = {{"y", tensor("y", {4, 6})}};
+  EXPECT_EQ(text_of(graph),
+            "program rms_norm(a = 4, b = 8, c = 6) {\n"
+            "  input x: f32[a, b]\n"
+            "  input w: f32[b, c]\n"
+            "  output y: f32[a, c] = sum[b]((x * rsqrt(sum[b]((x * x)))) * w)\n"
+            "}\n");
+}
+
+TEST(Graph, AReshapeCutsAxesEverywhere) {
+  Graph graph;
+  graph.inputs = {tensor("x", {4, 12}), tensor("g", {12}), tensor("h", {3})};
+  graph.nodes = {node("xg", "mul", {"x", "g"}), node("v", "reshape", {"xg"}, {4, 4, 3}),
+                 node("y", "add", {"v", "h"}), node("z", "permute", {"y"}, {1, 0, 2})};
+  graph.outputs = {{"z", tensor("z", {4, 4, 3})}};
+  const std::string text = text_of(graph);
+  EXPECT_NE(text.find("input x: f32[a, b, c]\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("input g: f32[b, c]\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("output z: f32[b, a, c]"), std::string::npos) << text;
+}
+
+TEST(Graph, WhatHasNoCommonRefinementIsNamed) {
+  Graph graph;
+  graph.inputs = {tensor("x", {3, 4})};
+  graph.nodes = {node("y", "reshape", {"x"}, {2, 6})};
+  graph.nodes[0].label = "aten.view at line 7";
+  graph.outputs = {{"y", tensor("y", {2, 6})}};
+  EXPECT_EQ(error_of(graph),
+            "aten.view at line 7: a reshape of [3, 4] to [2, 6], which have no common refinement");
+}
+
+TEST(Graph, KeysOfSelfAttentionGetAnAxisOfTheirOwn) {
+  Graph graph;
+  graph.inputs = {tensor("x", {3, 2})};
+  graph.nodes = {node("x2", "add", {"x", "x"}), contraction("s", {"x2", "x2"}, "qe,ke->qk"),
+                 contraction("y", {"s", "x2"}, "qk,kf->qf")};
+  graph.outputs = {{"y", tensor("y", {3, 2})}};
+  // x = [[-2, 0], [2, -1], [1, -2]] doubled; s = x x^T; y = s x.
+  const double x[3][2] = {{-4, 0}, {4, -2}, {2, -4}};
+  std::vector<double> expected;
+  for (const auto& q : x) {
+    for (int f = 0; f < 2; ++f) {
+      double sum = 0;
+      for (const auto& k : x) sum += (q[0] * k[0] + q[1] * k[1]) * k[f];
+      expected.push_back(sum);
+    }
+  }
+  EXPECT_EQ(values_of(graph), expected);
+}
+
+TEST(Graph, ATransposeAddedToItselfIsNoDiagonal) {
+  Graph graph;
+  graph.inputs = {tensor("x", {3, 3})};
+  graph.nodes = {node("t", "permute", {"x"}, {1, 0}), node("y", "add", {"x", "t"})};
+  graph.outputs = {{"y", tensor("y", {3, 3})}};
+  EXPECT_EQ(values_of(graph), (std::vector<double>{-4, -1, 2, -1, 2, 0, 2, 0, -2}));
+}
+
+TEST(Graph, SlicesAndConcatenationsMove) {
+  Graph graph;
+  graph.inputs = {tensor("x", {2, 4})};
+  graph.nodes = {node("a", "slice", {"x"}, {1, 0, 2, 1}), node("b", "slice", {"x"}, {1, 2, 2, 1}),
+                 node("nb", "neg", {"b"}), node("r", "concat", {"nb", "a"}, {1}),
+                 node("every", "slice", {"r"}, {1, 1, 2, 2})};
+  graph.outputs = {{"r", tensor("r", {2, 4})}};
+  // x = [[-2, 0, 2, -1], [1, -2, 0, 2]].
+  EXPECT_EQ(values_of(graph), (std::vector<double>{-2, 1, -2, 0, -0.0, -2, 1, -2}));
+  graph.outputs = {{"every", tensor("e", {2, 2})}};
+  EXPECT_EQ(values_of(graph), (std::vector<double>{1, 0, -2, -2}));
+}
+
+TEST(Graph, MasksBecomeConditionsOfIndices) {
+  Graph graph;
+  graph.inputs = {tensor("s", {3, 3})};
+  graph.nodes = {node("q", "iota", {}, {0, 3, 1}), node("k", "iota", {}, {1, 1, 3}),
+                 node("c", "less_equal", {"k", "q"}), constant("low", "-inf"),
+                 node("y", "where", {"c", "s", "low"})};
+  graph.outputs = {{"y", tensor("y", {3, 3})}};
+  const std::string text = text_of(graph);
+  EXPECT_NE(text.find("select(b <= a, s, (-inf))"), std::string::npos) << text;
+}
+
+TEST(Graph, GroupedHeadsRepeatAndMerge) {
+  Graph graph;  // 2 key heads for 4 query heads
+  graph.inputs = {tensor("k", {2, 3}), tensor("q", {4, 3})};
+  graph.nodes = {node("k1", "reshape", {"k"}, {2, 1, 3}), node("k2", "expand", {"k1"}, {2, 2, 3}),
+                 node("k4", "reshape", {"k2"}, {4, 3}), contraction("y", {"q", "k4"}, "he,he->h")};
+  graph.outputs = {{"y", tensor("y", {4})}};
+  // k = [[-2, 0, 2], [-1, 1, -2]], q = [[-2, 0, 2], [-1, 1, -2], [0, 2, -1], [1, -2, 0]].
+  EXPECT_EQ(values_of(graph), (std::vector<double>{8, -2, 4, -3}));
+}
+
+TEST(Graph, StridesFollowTheAxes) {
+  Graph graph;
+  graph.inputs = {{"x", DType::kF16, {4, 6}, {1, 8}, 2, 4}};
+  graph.nodes = {node("y", "reshape", {"x"}, {4, 3, 2}), node("z", "exp", {"y"})};
+  graph.outputs = {{"z", tensor("z", {4, 3, 2})}};
+  const std::string text = text_of(graph);
+  EXPECT_NE(text.find("x: f16[a, b, c] stride(1, 16, 8) offset 2 align 4"), std::string::npos)
+      << text;
+}
+
+TEST(Graph, ContradictionsAreErrors) {
+  Graph graph;
+  graph.inputs = {tensor("x", {4, 6}), tensor("y", {5})};
+  graph.outputs = {{"z", tensor("z", {4, 6})}};
+  graph.nodes = {node("z", "add", {"x", "y"})};
+  EXPECT_NE(error_of(graph).find("shapes do not fit"), std::string::npos);
+  graph.nodes = {node("z", "add", {"x", "absent"})};
+  EXPECT_NE(error_of(graph).find("no value absent"), std::string::npos);
+  graph.nodes = {node("z", "cumsum", {"x"})};
+  EXPECT_NE(error_of(graph).find("no operator cumsum"), std::string::npos);
+  graph.nodes = {node("z", "slice", {"x"}, {1, 4, 3, 1})};
+  EXPECT_NE(error_of(graph).find("leaves its dimension"), std::string::npos);
+  graph.nodes = {contraction("z", {"x", "y"}, "ij,j->i")};
+  EXPECT_NE(error_of(graph).find("are to be one"), std::string::npos);
+  graph.nodes = {};
+  EXPECT_NE(error_of(graph).find("lacks its output z"), std::string::npos);
+}
+
+TEST(Graph, BytesThatAreNoMessageAreAnError) {
+  EXPECT_FALSE(parse_graph("\xff\xff").ok());
+  EXPECT_TRUE(parse_graph("").ok());
+}
+
+}  // namespace
+}  // namespace sundog::frontend
