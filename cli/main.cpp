@@ -26,6 +26,8 @@ int dispatch(const Invocation& invocation) {
       return emit(invocation);
     case kRun:
       return run(invocation);
+    case kSpace:
+      return space(invocation);
     case kHelp:
       return help(invocation);
     case kVersion:

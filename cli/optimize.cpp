@@ -5,6 +5,7 @@
 #include "cli/pipeline.h"
 #include "cli/report.h"
 #include "cli/result_folder.h"
+#include "cli/search_files.h"
 #include "core/text.h"
 
 namespace sundog::cli {
@@ -82,6 +83,7 @@ PipelineOptions pipeline_options(const Invocation& invocation) {
   options.top = static_cast<int>(invocation.integer("top"));
   options.threads = static_cast<int>(invocation.integer("threads"));
   options.seed = static_cast<uint64_t>(invocation.integer("seed"));
+  options.memory_bytes = static_cast<uint64_t>(invocation.bytes("memory"));
   options.rounding = invocation.text("rounding") == "eager" ? Rounding::kEager : Rounding::kWide;
   options.error_log2 = invocation.error_log2("error");
   options.check = !invocation.flag("no-check");
@@ -128,6 +130,12 @@ int optimize(const Invocation& invocation) {
   if (!start.ok()) return fail(start.error());
   options.start = std::move(start->report);
   options.skip_search = start->settled;
+  if (const Status status = take_space(invocation, &options.space); !status.ok()) {
+    return fail(status.error());
+  }
+  if (const Status status = take_checkpoint(invocation, &options); !status.ok()) {
+    return fail(status.error());
+  }
   ProgressLine line(invocation.flag("quiet"));
   options.progress = [&line](const std::string& text) { line.show(text); };
   const Result<PipelineResult> found = run_pipeline(*program, *device, options);

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <utility>
 
 namespace sundog::cli {
@@ -27,13 +28,21 @@ constexpr OptionSpec kOptions[] = {
      "candidates that go to verification, code generation and timing"},
     {"threads", 0, OptionKind::kInteger, "N", "0", 0, 1024, kSearching, true,
      "threads of the search, 0 for one a core; they do not change what --states finds"},
+    {"memory", 0, OptionKind::kBytes, "SIZE", "0", 0, 1e13, kSearching, true,
+     "about what the tables of the search may take, 0 for no limit"},
+    {"space", 0, OptionKind::kText, "FILE", "", 0, 0, kSearching, false,
+     "what may be searched, as a text of `name: value`; sundog space prints the default"},
+    {"checkpoint", 0, OptionKind::kText, "FILE", "", 0, 0, kSearching, false,
+     "keep the state of the search there, and go on from it if it exists"},
+    {"checkpoint-every", 0, OptionKind::kDuration, "TIME", "5s", 0, kMaxSeconds, kSearching, true,
+     "time between two checkpoints"},
     {"seed", 0, OptionKind::kInteger, "S", "1", 0, kMaxInteger, kOptimize | kVerify | kRun, true,
      "seed of everything random"},
     {"from", 0, OptionKind::kText, "FILE", "", 0, 0, kSearching, false,
      "start from a µGraph or an earlier result (FILE.mu, result.pb or its folder)"},
     {"out", 0, OptionKind::kText, "DIR", "", 0, 0, kSearching, false,
      "folder of the result (default: NAME.sundog); replaced only if it is empty or a result"},
-    {"output", 'o', OptionKind::kText, "FILE", "", 0, 0, kEmit | kShow, false,
+    {"output", 'o', OptionKind::kText, "FILE", "", 0, 0, kEmit | kShow | kSpace, false,
      "write there instead of to standard output"},
     {"program", 0, OptionKind::kText, "FILE.sd", "", 0, 0, kShow | kEmit | kRun, false,
      "program of a µGraph (default: NAME.sd or program.sd beside it)"},
@@ -83,6 +92,7 @@ constexpr CommandSpec kCommands[] = {
     {kEmit, "emit", "FILE.mu", "print the CUDA of a µGraph", 1, 1},
     {kRun, "run", "FILE.mu|DIR", "run a µGraph, compare it with its program, time it on a GPU", 1,
      1},
+    {kSpace, "space", "[FILE]", "print the search space, the default one or that of a file", 0, 1},
     {kHelp, "help", "[COMMAND]", "help on a command", 0, 1},
     {kVersion, "version", "", "version, and which compilers and GPUs are found", 0, 0},
 };
@@ -293,36 +303,46 @@ std::string environment_name(std::string_view option) {
   return name;
 }
 
-Result<double> parse_option_number(const OptionSpec& option, std::string_view text) {
-  std::optional<double> value;
-  std::string_view rest;
+namespace {
+
+// NaN: the text is none of the option's kind.
+double number_in(const OptionSpec& option, std::string_view text) {
+  const auto or_nan = [](const std::optional<double>& value) {
+    return value ? *value : std::numeric_limits<double>::quiet_NaN();
+  };
   switch (option.kind) {
     case OptionKind::kDuration:
-      value = with_unit(text, kTimes);
-      break;
+      return or_nan(with_unit(text, kTimes));
     case OptionKind::kBytes:
-      value = with_unit(text, kSizes);
-      break;
+      return or_nan(with_unit(text, kSizes));
     case OptionKind::kError:
-      value = base_two_logarithm(text);
-      break;
-    case OptionKind::kInteger:
-      value = plain_number(text, &rest);
-      if (!rest.empty() || (value && *value != std::floor(*value))) value.reset();
-      break;
+      return or_nan(base_two_logarithm(text));
+    case OptionKind::kInteger: {
+      std::string_view rest;
+      const double value = or_nan(plain_number(text, &rest));
+      return rest.empty() && value == std::floor(value) ? value : or_nan(std::nullopt);
+    }
     case OptionKind::kFlag:
     case OptionKind::kText:
     case OptionKind::kChoice:
       break;
   }
+  return or_nan(std::nullopt);
+}
+
+}  // namespace
+
+Result<double> parse_option_number(const OptionSpec& option, std::string_view text) {
+  const double value = number_in(option, text);
   const std::string quoted = "'" + std::string(text) + "'";
-  if (!value) return bad_input(quoted + " is not a value of " + std::string(option.value));
-  if (*value < option.low || *value > option.high) {
+  if (std::isnan(value))
+    return bad_input(quoted + " is not a value of " + std::string(option.value));
+  if (value < option.low || value > option.high) {
     const std::string unit = option.kind == OptionKind::kError ? "2^" : "";
     return bad_input(quoted + " is outside " + unit + short_number(option.low) + " to " + unit +
                      short_number(option.high));
   }
-  return *value;
+  return value;
 }
 
 const std::string* Invocation::find(std::string_view name) const {

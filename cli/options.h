@@ -37,6 +37,7 @@ enum CommandBit : unsigned {
   kRun = 16,
   kHelp = 32,
   kVersion = 64,
+  kSpace = 128,
 };
 
 struct OptionSpec {

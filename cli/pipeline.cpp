@@ -32,6 +32,20 @@ std::string microseconds(double us) {
   return text;
 }
 
+// "7", "12k", "3.4M"
+std::string short_count(uint64_t count) {
+  const double n = static_cast<double>(count);
+  char text[32];
+  if (count < 10000) {
+    std::snprintf(text, sizeof text, "%.0f", n);
+  } else if (count < 10000000) {
+    std::snprintf(text, sizeof text, "%.0fk", n / 1e3);
+  } else {
+    std::snprintf(text, sizeof text, "%.0fM", n / 1e6);
+  }
+  return text;
+}
+
 // Verdicts by the text of the µGraph: search asks for each candidate once, the report needs them
 // again.
 class Judge {
@@ -63,6 +77,21 @@ class Judge {
   std::map<std::string, Evidence> known_;
 };
 
+// "best 9.1 us  bound 8.6 us  gap 5 %  structures 12  verified 3  pruned 1.2k by bound ..."
+std::string live_line(const search::Progress& p) {
+  char text[160];
+  std::snprintf(text, sizeof text,
+                "%.1f s  best %.2f us  bound %.2f us  gap %.0f %%  structures %s  verified %s",
+                p.seconds, p.best_us, p.bound_us,
+                p.bound_us > 0 ? 100 * (p.best_us / p.bound_us - 1) : 0,
+                short_count(p.structures).c_str(), short_count(p.verified).c_str());
+  std::string line = text;
+  for (const auto& [rule, count] : p.pruned) {
+    if (count > 0) line += "  " + rule + " " + short_count(count);
+  }
+  return line;
+}
+
 search::SearchOptions search_options(const PipelineOptions& options, Judge& judge) {
   search::SearchOptions result;
   result.budget_s = options.clocked ? options.budget_s : 0;
@@ -71,18 +100,17 @@ search::SearchOptions search_options(const PipelineOptions& options, Judge& judg
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
   result.threads = options.threads > 0 ? options.threads : std::max(1, cores);
   result.seed = options.seed;
+  result.memory_bytes = options.memory_bytes;
+  result.resume = options.resume;
+  result.save = options.save;
+  result.save_every_s = options.save_every_s;
   result.stop = options.stop;
   result.accept = [&judge](const search::Candidate& candidate) {
     return judge.accepts(candidate.graph);
   };
   result.clock = now_s;
   result.progress = [&options](const search::Progress& progress) {
-    if (!options.progress) return;
-    char text[160];
-    std::snprintf(text, sizeof text, "search %.1f s  %llu states  best %.2f us  bound %.2f us",
-                  progress.seconds, static_cast<unsigned long long>(progress.states),
-                  progress.best_us, progress.bound_us);
-    options.progress(text);
+    if (options.progress) options.progress(live_line(progress));
   };
   return result;
 }
@@ -118,6 +146,13 @@ StoredReport stored(const search::SearchReport& report, const PipelineOptions& o
   result.seconds_to_best = report.time_to_best;
   result.stop_reason = stopped(options) ? "interrupted" : report.stop_reason;
   for (const auto& [rule, count] : report.pruned) result.pruned[rule] = count;
+  result.resumed = report.resumed;
+  result.counts = {{"kernels_priced", report.kernels_priced},
+                   {"structures", report.structures},
+                   {"terms", report.terms},
+                   {"rounds", report.rounds},
+                   {"rejected", report.rejected},
+                   {"tables_emptied", report.tables_emptied}};
   result.kept_undecided = report.kept_undecided;
   result.seed = options.seed;
   return result;
@@ -396,8 +431,10 @@ Result<PipelineResult> run_pipeline(const Program& program, const Device& device
     result.report.stop_reason = "not searched: taken from an earlier result";
     result.report.seed = options.seed;
   } else {
-    Result<search::SearchReport> found = search::superoptimize(
-        program, device, search::SearchSpace{}, search_options(options, judge));
+    search::SearchSpace space = options.space;
+    space.keep_casts = options.rounding == Rounding::kEager;
+    Result<search::SearchReport> found =
+        search::superoptimize(program, device, space, search_options(options, judge));
     if (!found.ok()) return found.error();
     result.report = stored(*found, options);
     result.notes = found->notes;

@@ -19,6 +19,7 @@
 #include "core/evaluate.h"
 #include "core/program.h"
 #include "core/status.h"
+#include "search/search_space.h"
 
 namespace sundog::cli {
 
@@ -29,6 +30,11 @@ struct PipelineOptions {
   int top = 8;
   int threads = 0;
   uint64_t seed = 1;
+  search::SearchSpace space;  // keep_casts aside, which `rounding` decides
+  uint64_t memory_bytes = 0;  // about what the tables of the search may take; 0: no limit
+  std::string resume;         // a checkpoint to go on from; empty: none
+  std::function<void(const std::string&)> save;  // given a checkpoint every `save_every_s`
+  double save_every_s = 5;
   Rounding rounding = Rounding::kWide;
   double error_log2 = -60;
   bool check = true;  // run the pick in the emulator

@@ -98,6 +98,7 @@ void write_search(JsonWriter& json, const PipelineResult& result) {
   json.key("states").value(static_cast<int64_t>(report.states));
   json.key("seconds").value(report.seconds);
   json.key("seconds_to_best").value(report.seconds_to_best);
+  json.key("resumed").value(report.resumed);
   json.key("stop_reason").value(report.stop_reason);
   json.key("bound_us").value(report.bound_us);
   json.key("gap").value(gap_of(result));
@@ -106,6 +107,9 @@ void write_search(JsonWriter& json, const PipelineResult& result) {
     json.key(rule).value(static_cast<int64_t>(count));
   }
   json.end_object();
+  for (const auto& [what, count] : report.counts) {
+    json.key(what).value(static_cast<int64_t>(count));
+  }
   json.key("kept_undecided").value(static_cast<int64_t>(report.kept_undecided));
   json.key("seed").value(static_cast<int64_t>(report.seed));
   json.end_object();

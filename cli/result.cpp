@@ -112,6 +112,11 @@ void to_message(const StoredReport& report, proto::SearchReport* message) {
     entry.set_rule(rule);
     entry.set_count(count);
   }
+  for (const auto& [what, count] : report.counts) {
+    proto::SearchReport::Count& entry = *message->add_counts();
+    entry.set_what(what);
+    entry.set_count(count);
+  }
   message->set_kept_undecided(report.kept_undecided);
   message->set_seed(report.seed);
 }
@@ -136,6 +141,9 @@ Result<StoredReport> from_message(const proto::SearchReport& message, const Prog
   report.stop_reason = message.stop_reason();
   for (const proto::SearchReport::PruneCount& entry : message.pruned()) {
     report.pruned[entry.rule()] = entry.count();
+  }
+  for (const proto::SearchReport::Count& entry : message.counts()) {
+    report.counts[entry.what()] = entry.count();
   }
   report.kept_undecided = message.kept_undecided();
   report.seed = message.seed();

@@ -52,9 +52,11 @@ struct StoredReport {
   std::vector<StoredCandidate> candidates;  // best first
   std::optional<StoredCandidate> unfused;
   double bound_us = 0, gap = 0, seconds = 0, seconds_to_best = 0;
+  bool resumed = false;  // went on from a checkpoint
   uint64_t states = 0, kept_undecided = 0, seed = 0;
   std::string stop_reason;
   std::map<std::string, uint64_t> pruned;  // by rule
+  std::map<std::string, uint64_t> counts;  // "structures", "kernels_priced", ...
 };
 
 struct StoredResult {

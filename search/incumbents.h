@@ -14,6 +14,7 @@ namespace sundog::search {
 struct PlacedKernel {
   KernelBody body;
   KernelShape shape;
+  uint32_t shape_number = 0;                // of those that the body can have
   std::vector<float> us;                    // by choice of part counts; infinite: does not fit
   std::vector<std::vector<int64_t>> tiles;  // likewise
 };
@@ -38,6 +39,7 @@ class Incumbents {
   // All that another one holds, in its order.
   bool offer_all(const Incumbents& other);
   double best_us() const { return best_us_; }
+  int kept_per_kind() const { return kept_per_kind_; }
 
   struct Entry {
     int bank = 0;

@@ -303,7 +303,7 @@ void Placement::leaf(const RankSet& later, const WorkTime& work) {
     if (is_cut(later, 0, {})) {
       ++outcome_.counts.cut_by_bound;
     } else {
-      done_.push_back({body_, shape, price.us, price.tiles});
+      done_.push_back({body_, shape, static_cast<uint32_t>(c.index()), price.us, price.tiles});
       kernels(later);
       done_.pop_back();
       body_ = saved_body;

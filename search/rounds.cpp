@@ -45,15 +45,14 @@ void Rounds::begin(double best_us) {
   }
 }
 
-std::vector<PlacementTask> Rounds::next_tasks() {
-  std::vector<PlacementTask> tasks;
-  auto& due = state_.tasks;
-  while (!due.empty() && tasks.size() < state_.width &&
-         (tasks.empty() || due.front().kernels == tasks.front().kernels)) {
-    tasks.push_back(std::move(due.front()));
-    due.pop_front();
+// Tasks of the next round: those at the front that have as many kernels as the first.
+size_t Rounds::width() const {
+  size_t width = 0;
+  while (width < state_.tasks.size() && width < state_.width &&
+         state_.tasks[width].kernels == state_.tasks[0].kernels) {
+    ++width;
   }
-  return tasks;
+  return width;
 }
 
 PlacementOutcome Rounds::run(const PlacementTask& task, uint64_t states) {
@@ -63,39 +62,41 @@ PlacementOutcome Rounds::run(const PlacementTask& task, uint64_t states) {
   return placement.run(task, state_.incumbents.best_us(), quantum);
 }
 
-bool Rounds::step() {
-  if (limits_.check()) return false;
-  const std::vector<PlacementTask> tasks = next_tasks();
-  if (tasks.empty()) return false;
-  for (const PlacementTask& task : tasks) {
-    drop_expensive(banks_[static_cast<size_t>(task.bank)]->table,
+bool Rounds::run() {
+  const size_t width = this->width();
+  if (width == 0) return false;
+  for (size_t i = 0; i < width; ++i) {
+    drop_expensive(banks_[static_cast<size_t>(state_.tasks[i].bank)]->table,
                    kTooExpensive * state_.incumbents.best_us());
   }
-  const uint64_t share = (limits_.states_left() - 1) / tasks.size() + 1;
-  std::vector<std::optional<PlacementOutcome>> outcomes(tasks.size());
-  workers_.run(tasks.size(), [&](size_t i) {
+  const uint64_t share = (std::max<uint64_t>(1, limits_.states_left()) - 1) / width + 1;
+  std::vector<std::optional<PlacementOutcome>> outcomes(width);
+  workers_.run(width, [&](size_t i) {
     try {
-      outcomes[i] = run(tasks[i], share);
+      outcomes[i] = run(state_.tasks[i], share);
     } catch (const std::bad_alloc&) {
       limits_.end(StopReason::kMemory);
     }
   });
-  std::vector<PlacementOutcome> done;
+  outcomes_.clear();
   for (auto& outcome : outcomes) {
     // A task that memory did not suffice for has found nothing.
-    done.push_back(outcome ? std::move(*outcome) : PlacementOutcome(Incumbents(1)));
+    outcomes_.push_back(outcome ? std::move(*outcome) : PlacementOutcome(Incumbents(1)));
   }
-  merge(tasks, std::move(done));
-  return !limits_.reached();
+  whole_ = whole_ && share >= kQuantum && !limits_.reached();
+  return true;
 }
 
-void Rounds::merge(const std::vector<PlacementTask>& tasks,
-                   std::vector<PlacementOutcome> outcomes) {
+void Rounds::merge() {
+  const auto ran = state_.tasks.begin() + static_cast<std::ptrdiff_t>(outcomes_.size());
+  const std::vector<PlacementTask> tasks(std::make_move_iterator(state_.tasks.begin()),
+                                         std::make_move_iterator(ran));
+  state_.tasks.erase(state_.tasks.begin(), ran);
   const bool few = state_.tasks.size() < kEnoughTasks;
   std::vector<PlacementTask> left;
   uint64_t states = 0;
   for (size_t i = 0; i < tasks.size(); ++i) {
-    PlacementOutcome& outcome = outcomes[i];
+    PlacementOutcome& outcome = outcomes_[i];
     if (state_.incumbents.offer_all(outcome.found)) time_to_best_ = outcome.best_at;
     state_.counts += outcome.counts;
     states += outcome.counts.states;
@@ -109,6 +110,7 @@ void Rounds::merge(const std::vector<PlacementTask>& tasks,
       left.push_back({tasks[i].bank, tasks[i].kernels, std::move(outcome.rest)});
     }
   }
+  outcomes_.clear();
   state_.tasks.insert(state_.tasks.begin(), std::make_move_iterator(left.begin()),
                       std::make_move_iterator(left.end()));
   for (const auto& bank : banks_) bank->tables->end_round();
@@ -116,6 +118,12 @@ void Rounds::merge(const std::vector<PlacementTask>& tasks,
   ++state_.rounds;
   state_.width = std::min(kMostTasks, state_.width * 2);
   limits_.add_states(states);
+}
+
+void Rounds::forget() {
+  outcomes_ = {};
+  state_.tasks = {};
+  for (const auto& bank : banks_) bank->tables->clear();
 }
 
 // Emptied as a whole and between rounds, so that the number of threads has no say in it.

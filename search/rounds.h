@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "search/bank.h"
@@ -48,17 +49,27 @@ class Rounds {
 
   // All trees of one kernel, then of two, and so on; `best_us` is what there is to beat.
   void begin(double best_us);
-  // One round.  False: there was none to do, or a limit ended the search in the middle of it; what
-  // the round found until then is in the state.
-  bool step();
+  // Instead: where an earlier search was.
+  void resume(RoundState state) { state_ = std::move(state); }
+
+  // Runs the tasks of one round; false: there are none.  The state stays as it is until merge().
+  bool run();
+  // Whether the round ran as it would have without limits.  What comes after one that did not
+  // depends on where the limits were.
+  bool whole() const { return whole_; }
+  // Takes in what the tasks found, whole or not.
+  void merge();
+
+  // Gives the memory of all tables back.  Nothing more can be run.
+  void forget();
 
   const RoundState& state() const { return state_; }
-  double time_to_best() const { return time_to_best_; }
+  // Seconds, when the best structure was found; nothing if it is older than this process.
+  std::optional<double> time_to_best() const { return time_to_best_; }
 
  private:
-  std::vector<PlacementTask> next_tasks();
+  size_t width() const;
   PlacementOutcome run(const PlacementTask& task, uint64_t states);
-  void merge(const std::vector<PlacementTask>& tasks, std::vector<PlacementOutcome> outcomes);
   void bound_memory();
 
   std::vector<std::unique_ptr<BankRun>>& banks_;
@@ -68,7 +79,9 @@ class Rounds {
   Limits& limits_;
   Workers& workers_;
   RoundState state_;
-  double time_to_best_ = 0;
+  std::vector<PlacementOutcome> outcomes_;  // of the first tasks that are due
+  bool whole_ = true;
+  std::optional<double> time_to_best_;
 };
 
 }  // namespace sundog::search

@@ -2,26 +2,23 @@
 // that may be cut; placement with one kernel, then two, then three, over all banks in turn so that
 // an incumbent of one prunes the others; then the best structures are lowered, checked and offered
 // to `accept`.
+//
+// Where memory runs out, the tables go first and the search ends there: what is needed for an
+// answer is small and was there from the beginning.
 #include "search/superoptimize.h"
 
 #include <algorithm>
 #include <memory>
-#include <set>
+#include <new>
 
-#include "core/schedule/memory_plan.h"
 #include "search/bound.h"
-#include "search/describe.h"
-#include "search/import.h"
-#include "search/place_kernel.h"
-#include "search/rewrite.h"
+#include "search/checkpoint.h"
+#include "search/make_bank.h"
 #include "search/rounds.h"
 #include "search/unfused.h"
 
 namespace sundog::search {
 namespace {
-
-constexpr size_t kVariants = 4;        // sizes looked at for each that is offered
-constexpr double kNearlyAsGood = 1.3;  // sizes within this of the best are offered to the clock
 
 class Superoptimizer {
  public:
@@ -39,9 +36,13 @@ class Superoptimizer {
   Result<SearchReport> run() {
     if (Status s = find_unfused(); !s.ok()) return s.error();
     report_.bound_us = program_bound(program_, machine_);
-    add_banks();
-    rounds_.begin(report_.unfused.predicted_us);
-    while (rounds_.step()) show_progress();
+    try {
+      add_banks();
+      search();
+    } catch (const std::bad_alloc&) {
+      limits_.end(StopReason::kMemory);
+    }
+    if (limits_.reached()) rounds_.forget();
     offer_candidates();
     finish_report();
     return std::move(report_);
@@ -56,87 +57,22 @@ class Superoptimizer {
       if (!sized) return unsupported("kernel '" + k.kernel.name + "' does not fit the device");
       tiles.push_back(sized->tiles);
     }
-    report_.unfused = candidate(finish(std::move(plan), tiles, {}, machine_), "unfused");
+    report_.unfused =
+        candidate_of(finish(std::move(plan), tiles, {}, machine_), "unfused", machine_);
     return check(report_.unfused.graph, program_);
   }
 
-  Candidate candidate(MuGraph graph, std::string kind) const {
-    Candidate c;
-    c.predicted_us = predict(graph, machine_);
-    c.structure = describe(graph);
-    c.kind = std::move(kind);
-    c.graph = std::move(graph);
-    return c;
-  }
-
-  // Sets of reduced axes to cut into parts, single ones first.
-  std::vector<AxisSet> part_sets() const {
-    std::vector<AxisSet> sets;
-    if (banks_.empty() || space_.most_split_axes < 1) return sets;
-    const Bank& bank = *banks_[0]->bank;
-    std::vector<AxisId> axes;
-    for (AxisId a = 0; a < program_.axes.size(); ++a) {
-      if (bank.base(a).reduced && !part_candidates(program_.axes[a].extent, machine_).empty() &&
-          program_.axes[a].extent > space_.shortest_loop) {
-        axes.push_back(a);
-      }
-    }
-    for (AxisId a : axes) sets.push_back(AxisSet::of(a));
-    if (space_.most_split_axes < 2) return sets;
-    for (size_t i = 0; i < axes.size(); ++i) {
-      for (size_t j = i + 1; j < axes.size(); ++j) {
-        sets.push_back(AxisSet::of(axes[i]) | AxisSet::of(axes[j]));
-      }
-    }
-    return sets;
-  }
-
   void add_banks() {
-    keep(make_bank({}));
-    const std::vector<AxisSet> sets = part_sets();
+    const auto make = [&](AxisSet parts) {
+      return make_bank(program_, parts, options_.seed, space_, machine_,
+                       [&] { return limits_.check(); });
+    };
+    keep(make({}));
+    if (banks_.empty()) return;
+    const std::vector<AxisSet> sets = part_sets(*banks_[0]->bank, space_, machine_);
     std::vector<MadeBank> made(sets.size());
-    workers_.run(sets.size(), [&](size_t i) { made[i] = make_bank(sets[i]); });
+    workers_.run(sets.size(), [&](size_t i) { made[i] = make(sets[i]); });
     for (MadeBank& m : made) keep(std::move(m));
-  }
-
-  struct MadeBank {
-    BankRun run;
-    size_t terms = 0;
-    bool usable = false;
-    std::vector<std::string> notes;
-  };
-
-  MadeBank make_bank(AxisSet parts) {
-    BankOptions o;
-    o.parts = parts;
-    o.seed = options_.seed;
-    o.shortest_loop = space_.shortest_loop;
-    o.keep_casts = space_.keep_casts;
-    MadeBank made;
-    made.run.bank = std::make_unique<Bank>(program_, o);
-    Bank& bank = *made.run.bank;
-    const auto outputs = import_program(bank);
-    if (!outputs.ok()) {
-      made.notes.push_back(outputs.error().message);
-      return made;
-    }
-    const RewriteReport r = saturate(bank, space_, [&] { return limits_.check(); });
-    if (bank.failure()) {
-      made.notes.push_back("the program is not searched: " + *bank.failure());
-      return made;
-    }
-    if (!r.complete) made.notes.push_back("rewriting stopped before it was complete");
-    if (r.wrong > 0) {
-      made.notes.push_back("rewriting proposed " + std::to_string(r.wrong) + " unequal terms");
-    }
-    made.run.table = term_table(bank, *outputs, machine_);
-    made.terms = made.run.table.terms.size();
-    made.usable = !made.run.table.too_large;
-    if (!made.usable) {
-      made.notes.push_back("a bank of " + std::to_string(made.terms) +
-                           " terms is too large to search");
-    }
-    return made;
   }
 
   void keep(MadeBank made) {
@@ -151,132 +87,64 @@ class Superoptimizer {
     }
   }
 
-  // A structure with its kernels lowered, and the part counts of a choice as its plan numbers them.
-  GraphPlan lower(const Incumbents::Entry& entry) const {
-    const BankRun& run = *banks_[static_cast<size_t>(entry.bank)];
-    const Structure& s = entry.structure;
-    Lowerer lowerer(*run.bank, run.table);
-    for (size_t k = 0; k < s.kernels.size(); ++k) {
-      RankSet later;
-      for (size_t j = k + 1; j < s.kernels.size(); ++j) {
-        for (const BodyItem& i : s.kernels[j].body.items) {
-          if (i.node < 0 && run.table.terms[static_cast<size_t>(i.term)].leaf == LeafKind::kNone) {
-            later.insert(i.term);
-          }
-        }
+  void search() {
+    rounds_.begin(report_.unfused.predicted_us);
+    identity_ = checkpoint_identity(program_, device_, space_, options_.seed, options_.memory_bytes,
+                                    banks_);
+    if (!options_.resume.empty()) resume();
+    double saved_at = limits_.seconds();
+    while (!limits_.check() && rounds_.run()) {
+      // What is saved is what an unbroken search would have come by.
+      const bool broke = !rounds_.whole() && !broken_;
+      if (broke) save();
+      broken_ = !rounds_.whole();
+      rounds_.merge();
+      if (!broken_ && limits_.seconds() - saved_at >= options_.save_every_s) {
+        save();
+        saved_at = limits_.seconds();
       }
-      lowerer.add_kernel(s.kernels[k].body, s.kernels[k].shape, later);
+      show_progress();
     }
-    return lowerer.take();
+    if (!broken_) save();
   }
 
-  std::vector<int64_t> part_counts(const Incumbents::Entry& entry, const GraphPlan& plan,
-                                   size_t choice) const {
-    const BankRun& run = *banks_[static_cast<size_t>(entry.bank)];
-    const auto choices = part_choices(*run.bank, machine_);
-    std::vector<int64_t> counts;
-    for (const Part& part : plan.parts) {
-      size_t at = 0;
-      for (AxisId base : run.bank->options().parts) {
-        if (base == part.axis) counts.push_back(choices[choice][at]);
-        ++at;
-      }
+  void resume() {
+    RoundState state = rounds_.state();
+    const Status read =
+        read_checkpoint(options_.resume, identity_, machine_, &state, banks_, &before_);
+    if (!read.ok()) {
+      note("the checkpoint is not used: " + read.error().message +
+           "; the search started from the beginning");
+      return;
     }
-    return counts;
+    report_.resumed = true;
+    limits_.add_states(state.counts.states);
+    rounds_.resume(std::move(state));
   }
 
-  // The structure at its best sizes and at some that are nearly as good: the best part counts, and
-  // for each the best tiles of its dearest kernel.
-  std::vector<Candidate> at_sizes(const Incumbents::Entry& entry) const {
-    const Structure& s = entry.structure;
-    std::vector<std::pair<double, size_t>> choices;
-    for (size_t c = 0; c < s.kernels[0].us.size(); ++c) {
-      double us = 0;
-      for (const PlacedKernel& k : s.kernels) us += k.us[c];
-      if (us < s.us * kNearlyAsGood) choices.push_back({us, c});
-    }
-    std::stable_sort(choices.begin(), choices.end());
-    GraphPlan plan = lower(entry);
-    const size_t wanted = static_cast<size_t>(std::max(1, space_.sizes_per_structure));
-    if (plan.parts.empty()) choices.resize(1);
-    std::vector<Candidate> out;
-    for (const auto& [us, choice] : choices) {
-      size_t dearest = 0;
-      for (size_t k = 0; k < s.kernels.size(); ++k) {
-        if (s.kernels[k].us[choice] > s.kernels[dearest].us[choice]) dearest = k;
-      }
-      std::vector<std::vector<int64_t>> tiles;
-      for (const PlacedKernel& k : s.kernels) tiles.push_back(k.tiles[choice]);
-      const std::vector<int64_t> counts = part_counts(entry, plan, choice);
-      KernelPlan& kernel = plan.kernels[dearest];
-      const KernelProfile p = profile(plan.graph, kernel.kernel, kernel.wide);
-      for (const SizedKernel& sized :
-           size_variants(kernel, p, counts, machine_, kVariants * wanted)) {
-        if (sized.us > s.us * kNearlyAsGood) break;
-        tiles[dearest] = sized.tiles;
-        out.push_back(candidate(finish(plan, tiles, counts, machine_), s.kind));
-      }
-    }
-    std::stable_sort(out.begin(), out.end(), [](const Candidate& a, const Candidate& b) {
-      return a.predicted_us < b.predicted_us;
-    });
-    std::erase_if(out, [&](const Candidate& c) { return !fits_device(c.graph); });
-    const auto same = [](const Candidate& a, const Candidate& b) { return a.graph == b.graph; };
-    out.erase(std::unique(out.begin(), out.end(), same), out.end());
-    return varied(std::move(out), wanted);
+  void save() {
+    if (!options_.save) return;
+    options_.save(write_checkpoint(identity_, rounds_.state(), banks_,
+                                   {before_.seconds + limits_.seconds(), time_to_best()}));
   }
 
-  // The best of each length of step first, then the rest: the length of a step is what the cost
-  // model is least sure of, so the clock should see several.
-  static std::vector<Candidate> varied(std::vector<Candidate> all, size_t wanted) {
-    std::vector<Candidate> picked, rest;
-    std::set<std::vector<int64_t>> seen;
-    for (Candidate& c : all) {
-      std::vector<int64_t> iterations;
-      for (const Kernel& k : c.graph.kernels) {
-        for (const Statement& s : k.body) {
-          const auto* loop = std::get_if<Loop>(&s.node);
-          if (loop != nullptr) iterations.push_back(k.factors[loop->factor].extent);
-        }
-      }
-      (seen.insert(iterations).second ? picked : rest).push_back(std::move(c));
-    }
-    std::move(rest.begin(), rest.end(), std::back_inserter(picked));
-    if (picked.size() > wanted) picked.resize(wanted);
-    return picked;
+  double time_to_best() const {
+    const std::optional<double> now = rounds_.time_to_best();
+    return now ? before_.seconds + *now : before_.to_best;
   }
 
-  // Exact shared memory and registers, which the cost model only estimates.
-  bool fits_device(const MuGraph& graph) const {
-    return std::all_of(graph.kernels.begin(), graph.kernels.end(), [&](const Kernel& k) {
-      const auto plan = plan_kernel(graph, k);
-      return plan.ok() && fits(k, *plan, device_).ok();
-    });
-  }
-
+  // In order of predicted time, until enough are accepted; after an interruption, until one is.
   void offer_candidates() {
-    std::vector<Candidate> found;
-    for (const Incumbents::Entry& entry : rounds_.state().incumbents.sorted()) {
-      std::vector<Candidate> sized = at_sizes(entry);
-      if (sized.empty()) ++unfit_;
-      std::move(sized.begin(), sized.end(), std::back_inserter(found));
-    }
-    std::stable_sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
-      return a.predicted_us < b.predicted_us;
-    });
+    std::vector<Candidate> found = all_candidates();
     for (Candidate& c : found) {
-      if (static_cast<int>(report_.candidates.size()) >= options_.top_k) {
+      const auto accepted = static_cast<int>(report_.candidates.size());
+      const bool interrupted = options_.stop != nullptr && options_.stop->load();
+      if (accepted >= (interrupted ? 1 : options_.top_k)) {
         ++report_.kept_undecided;
         continue;
       }
-      if (const Status s = check(c.graph, program_); !s.ok()) {
-        note("a structure was lowered wrongly: " + s.error().message);
-        ++report_.rejected;
-      } else if (options_.accept && !options_.accept(c)) {
-        ++report_.rejected;
-      } else {
-        report_.candidates.push_back(std::move(c));
-      }
+      offer(std::move(c));
+      show_progress();
     }
     report_.candidates.push_back(report_.unfused);
     std::stable_sort(
@@ -284,26 +152,82 @@ class Superoptimizer {
         [](const Candidate& a, const Candidate& b) { return a.predicted_us < b.predicted_us; });
   }
 
+  std::vector<Candidate> all_candidates() {
+    const std::vector<Incumbents::Entry> entries = rounds_.state().incumbents.sorted();
+    std::vector<std::vector<Candidate>> sized(entries.size());
+    workers_.run(entries.size(), [&](size_t i) {
+      const BankRun& run = *banks_[static_cast<size_t>(entries[i].bank)];
+      try {
+        sized[i] = candidates_of(entries[i].structure, run, space_, machine_, device_);
+      } catch (const std::bad_alloc&) {
+        limits_.end(StopReason::kMemory);
+      }
+    });
+    std::vector<Candidate> found;
+    for (auto& list : sized) {
+      if (list.empty()) ++unfit_;
+      std::move(list.begin(), list.end(), std::back_inserter(found));
+    }
+    std::stable_sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
+      return a.predicted_us < b.predicted_us;
+    });
+    return found;
+  }
+
+  void offer(Candidate c) {
+    if (const Status s = check(c.graph, program_); !s.ok()) {
+      note("a structure was lowered wrongly: " + s.error().message);
+      ++report_.rejected;
+      return;
+    }
+    try {
+      if (options_.accept && !options_.accept(c)) {
+        ++report_.rejected;
+        return;
+      }
+    } catch (const std::bad_alloc&) {
+      note("memory did not suffice to verify a candidate");
+      limits_.end(StopReason::kMemory);
+      ++report_.kept_undecided;
+      return;
+    }
+    report_.candidates.push_back(std::move(c));
+  }
+
+  std::vector<std::pair<std::string, uint64_t>> pruned() const {
+    const PlacementCounts& counts = rounds_.state().counts;
+    return {{"bound", counts.cut_by_bound},
+            {"duplicate", counts.cut_as_duplicate},
+            {"dominated", counts.cut_as_dominated},
+            {"does not fit", counts.cut_unfit + unfit_}};
+  }
+
   void show_progress() const {
     if (!options_.progress) return;
-    options_.progress({limits_.seconds(), limits_.states(), rounds_.state().incumbents.best_us(),
-                       report_.bound_us});
+    const RoundState& state = rounds_.state();
+    Progress p;
+    p.seconds = limits_.seconds();
+    p.states = state.counts.states;
+    p.structures = state.counts.structures;
+    p.verified = report_.candidates.size() + report_.rejected;
+    p.best_us = state.incumbents.best_us();
+    p.bound_us = report_.bound_us;
+    p.pruned = pruned();
+    options_.progress(p);
   }
 
   void finish_report() {
-    const PlacementCounts& counts = rounds_.state().counts;
-    report_.states = counts.states;
-    report_.kernels_priced = counts.kernels_priced;
-    report_.structures = counts.structures;
-    report_.rounds = rounds_.state().rounds;
-    report_.seconds = limits_.seconds();
-    report_.time_to_best = rounds_.time_to_best();
+    const RoundState& state = rounds_.state();
+    report_.states = state.counts.states;
+    report_.kernels_priced = state.counts.kernels_priced;
+    report_.structures = state.counts.structures;
+    report_.rounds = state.rounds;
+    report_.tables_emptied = state.emptied;
+    report_.seconds = before_.seconds + limits_.seconds();
+    report_.time_to_best = time_to_best();
     report_.stop_reason = limits_.reason();
     report_.gap = report_.candidates.front().predicted_us / report_.bound_us - 1;
-    report_.pruned = {{"bound", counts.cut_by_bound},
-                      {"duplicate", counts.cut_as_duplicate},
-                      {"dominated", counts.cut_as_dominated},
-                      {"does not fit", counts.cut_unfit + unfit_}};
+    report_.pruned = pruned();
   }
 
   const Program& program_;
@@ -315,6 +239,9 @@ class Superoptimizer {
   Workers workers_;
   std::vector<std::unique_ptr<BankRun>> banks_;
   Rounds rounds_;
+  CheckpointIdentity identity_;
+  CheckpointTimes before_;  // of the runs that this one goes on from
+  bool broken_ = false;     // a limit has cut a round short: nothing is saved after that
   SearchReport report_;
   uint64_t unfit_ = 0;  // structures of which no size fits exactly
 };

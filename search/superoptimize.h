@@ -18,24 +18,19 @@
 #include <vector>
 
 #include "core/device.h"
-#include "core/mugraph.h"
 #include "core/program.h"
 #include "core/status.h"
+#include "search/candidate.h"
 #include "search/search_space.h"
 
 namespace sundog::search {
 
-struct Candidate {
-  MuGraph graph;
-  double predicted_us = 0;
-  std::string structure;  // one line, for people
-  std::string kind;       // variations of one structure share it
-};
-
 struct Progress {
   double seconds = 0;
-  uint64_t states = 0;
+  uint64_t states = 0, structures = 0;
+  uint64_t verified = 0;  // candidates that accept() has answered for
   double best_us = 0, bound_us = 0;
+  std::vector<std::pair<std::string, uint64_t>> pruned;  // by rule
 };
 
 struct SearchOptions {
@@ -50,6 +45,13 @@ struct SearchOptions {
   std::function<bool(const Candidate&)> accept;
   std::function<double()> clock;  // seconds; called by all threads
   std::function<void(const Progress&)> progress;
+  // A checkpoint of this very search to go on from; empty: none.  One that is damaged or belongs to
+  // another search is refused with a note, and the search starts from the beginning.
+  std::string resume;
+  // Given a checkpoint every `save_every_s` seconds, between two rounds, and at the end.  A search
+  // that goes on from one ends as if it had never been broken.
+  std::function<void(const std::string&)> save;
+  double save_every_s = 5;
 };
 
 struct SearchReport {
@@ -59,9 +61,11 @@ struct SearchReport {
   double gap = 0;       // best / bound - 1
   uint64_t states = 0;
   uint64_t kernels_priced = 0, structures = 0, rounds = 0;
-  uint64_t terms = 0;  // in the largest bank
-  double seconds = 0, time_to_best = 0;
-  std::string stop_reason;  // "exhausted", "budget", "states", "interrupted", "memory"
+  uint64_t terms = 0;                    // in the largest bank
+  double seconds = 0, time_to_best = 0;  // with those of the runs that it went on from
+  bool resumed = false;                  // went on from a checkpoint
+  uint64_t tables_emptied = 0;           // times that they outgrew the limit of memory
+  std::string stop_reason;               // "exhausted", "budget", "states", "interrupted", "memory"
   std::vector<std::pair<std::string, uint64_t>> pruned;  // by rule
   uint64_t rejected = 0;                                 // candidates that accept() refused
   uint64_t kept_undecided = 0;                           // found but neither accepted nor refused

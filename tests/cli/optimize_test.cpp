@@ -212,6 +212,14 @@ TEST(Optimize, ASecondInterruptEndsAtOnceWithNothingWritten) {
   }
 }
 
+TEST(Optimize, ASearchThatIsKilledGoesOnToTheSameAnswer) {
+  const auto result = run_shell("bash '" SUNDOG_SOURCE_DIR
+                                "/tests/cli/kill_and_resume.sh' \"$TOOL\" '" SUNDOG_SOURCE_DIR
+                                "/benchmarks/programs/gqa_safe.sd' 20000 4");
+  EXPECT_EQ(result.code, 0) << result.out << result.err;
+  EXPECT_TRUE(contains(result.out, "4: ")) << result.out;
+}
+
 TEST(Optimize, OneSeedAndOneBudgetInStatesGiveOneResult) {
   const Scratch scratch;
   std::string structures[2];

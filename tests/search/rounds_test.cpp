@@ -13,7 +13,7 @@ class RoundsTest : public testing::Test {
  protected:
   std::vector<std::unique_ptr<BankRun>> banks(const Program& program) const {
     std::vector<std::unique_ptr<BankRun>> runs;
-    for (const AxisSet parts : {AxisSet{}, AxisSet::of(axis(program, "k"))}) {
+    for (const AxisSet parts : {AxisSet{}, AxisSet::of(axis(program, "h"))}) {
       auto run = std::make_unique<BankRun>();
       BankOptions options;
       options.parts = parts;
@@ -35,13 +35,13 @@ class RoundsTest : public testing::Test {
 
   // After `rounds` rounds, or when nothing is left.
   RoundState state_after(int rounds, int threads, uint64_t memory_bytes = 0) const {
-    const Program program = load("gqa", {{"b", 8}});
+    const Program program = load("lora", {{"b", 8}});
     auto runs = banks(program);
     Limits limits({}, 0, 0, nullptr);
     Workers workers(threads);
     Rounds search(runs, machine_, space_, memory_bytes, limits, workers);
-    search.begin(1000);
-    for (int i = 0; i < rounds && search.step(); ++i) continue;
+    search.begin(6.5);
+    for (int i = 0; i < rounds && search.run(); ++i) search.merge();
     return search.state();
   }
 
@@ -76,15 +76,15 @@ TEST_F(RoundsTest, ThreadsDoNotChangeWhatARoundFinds) {
 }
 
 TEST_F(RoundsTest, TablesThatAreEmptiedChangeNoneOfThat) {
-  const RoundState one = state_after(10, 1, 20000);
+  const RoundState one = state_after(10, 1, 5000);
   EXPECT_GT(one.emptied, 0u);
-  expect_same(one, state_after(10, 3, 20000));
+  expect_same(one, state_after(10, 3, 5000));
 }
 
 TEST_F(RoundsTest, TheBestIsFoundWhateverIsForgotten) {
   const RoundState all = state_after(1 << 20, 2);
   EXPECT_TRUE(all.tasks.empty());
-  const RoundState little = state_after(1 << 20, 2, 50000);
+  const RoundState little = state_after(1 << 20, 2, 4000);
   EXPECT_TRUE(little.tasks.empty());
   EXPECT_GT(little.emptied, 0u);
   EXPECT_NEAR(little.incumbents.best_us(), all.incumbents.best_us(),

@@ -1,0 +1,131 @@
+// Sizes were chosen while structure was enumerated, each kernel by itself and by estimates.  Here
+// the few structures that are left get their whole µGraph: lowered together, so that a term which
+// one kernel stores and another loads is one tensor, and measured against the exact limits.
+#include "search/candidate.h"
+
+#include <algorithm>
+#include <set>
+
+#include "core/schedule/memory_plan.h"
+#include "search/describe.h"
+#include "search/lower.h"
+#include "search/sizes.h"
+
+namespace sundog::search {
+namespace {
+
+constexpr size_t kVariants = 4;        // sizes looked at for each that is offered
+constexpr double kNearlyAsGood = 1.3;  // sizes within this of the best are offered to the clock
+
+// A structure with its kernels lowered.
+GraphPlan lower(const Structure& s, const BankRun& run) {
+  Lowerer lowerer(*run.bank, run.table);
+  for (size_t k = 0; k < s.kernels.size(); ++k) {
+    RankSet later;
+    for (size_t j = k + 1; j < s.kernels.size(); ++j) {
+      for (const BodyItem& i : s.kernels[j].body.items) {
+        if (i.node < 0 && run.table.terms[static_cast<size_t>(i.term)].leaf == LeafKind::kNone) {
+          later.insert(i.term);
+        }
+      }
+    }
+    lowerer.add_kernel(s.kernels[k].body, s.kernels[k].shape, later);
+  }
+  return lowerer.take();
+}
+
+// The part counts of a choice as the plan numbers them.
+std::vector<int64_t> part_counts(const BankRun& run, const GraphPlan& plan,
+                                 const std::vector<int64_t>& choice) {
+  std::vector<int64_t> counts;
+  for (const Part& part : plan.parts) {
+    size_t at = 0;
+    for (AxisId base : run.bank->options().parts) {
+      if (base == part.axis) counts.push_back(choice[at]);
+      ++at;
+    }
+  }
+  return counts;
+}
+
+// The best of each length of step first, then the rest: the length of a step is what the cost
+// model is least sure of, so the clock should see several.
+std::vector<Candidate> varied(std::vector<Candidate> all, size_t wanted) {
+  std::vector<Candidate> picked, rest;
+  std::set<std::vector<int64_t>> seen;
+  for (Candidate& c : all) {
+    std::vector<int64_t> iterations;
+    for (const Kernel& k : c.graph.kernels) {
+      for (const Statement& s : k.body) {
+        const auto* loop = std::get_if<Loop>(&s.node);
+        if (loop != nullptr) iterations.push_back(k.factors[loop->factor].extent);
+      }
+    }
+    (seen.insert(iterations).second ? picked : rest).push_back(std::move(c));
+  }
+  std::move(rest.begin(), rest.end(), std::back_inserter(picked));
+  if (picked.size() > wanted) picked.resize(wanted);
+  return picked;
+}
+
+// Exact shared memory and registers, which the cost model only estimates.
+bool fits_device(const MuGraph& graph, const Device& device) {
+  return std::all_of(graph.kernels.begin(), graph.kernels.end(), [&](const Kernel& k) {
+    const auto plan = plan_kernel(graph, k);
+    return plan.ok() && fits(k, *plan, device).ok();
+  });
+}
+
+}  // namespace
+
+Candidate candidate_of(MuGraph graph, std::string kind, const Machine& machine) {
+  Candidate c;
+  c.predicted_us = predict(graph, machine);
+  c.structure = describe(graph);
+  c.kind = std::move(kind);
+  c.graph = std::move(graph);
+  return c;
+}
+
+// The best part counts, and for each the best tiles of its dearest kernel.
+std::vector<Candidate> candidates_of(const Structure& s, const BankRun& run,
+                                     const SearchSpace& space, const Machine& machine,
+                                     const Device& device) {
+  const auto parts = part_choices(*run.bank, machine);
+  std::vector<std::pair<double, size_t>> choices;
+  for (size_t c = 0; c < s.kernels[0].us.size(); ++c) {
+    double us = 0;
+    for (const PlacedKernel& k : s.kernels) us += k.us[c];
+    if (us < s.us * kNearlyAsGood) choices.push_back({us, c});
+  }
+  std::stable_sort(choices.begin(), choices.end());
+  GraphPlan plan = lower(s, run);
+  const size_t wanted = static_cast<size_t>(std::max(1, space.sizes_per_structure));
+  if (plan.parts.empty()) choices.resize(1);
+  std::vector<Candidate> out;
+  for (const auto& [us, choice] : choices) {
+    size_t dearest = 0;
+    for (size_t k = 0; k < s.kernels.size(); ++k) {
+      if (s.kernels[k].us[choice] > s.kernels[dearest].us[choice]) dearest = k;
+    }
+    std::vector<std::vector<int64_t>> tiles;
+    for (const PlacedKernel& k : s.kernels) tiles.push_back(k.tiles[choice]);
+    const std::vector<int64_t> counts = part_counts(run, plan, parts[choice]);
+    KernelPlan& kernel = plan.kernels[dearest];
+    const KernelProfile p = profile(plan.graph, kernel.kernel, kernel.wide);
+    for (const SizedKernel& sized : size_variants(kernel, p, counts, machine, kVariants * wanted)) {
+      if (sized.us > s.us * kNearlyAsGood) break;
+      tiles[dearest] = sized.tiles;
+      out.push_back(candidate_of(finish(plan, tiles, counts, machine), s.kind, machine));
+    }
+  }
+  std::stable_sort(out.begin(), out.end(), [](const Candidate& a, const Candidate& b) {
+    return a.predicted_us < b.predicted_us;
+  });
+  std::erase_if(out, [&](const Candidate& c) { return !fits_device(c.graph, device); });
+  const auto same = [](const Candidate& a, const Candidate& b) { return a.graph == b.graph; };
+  out.erase(std::unique(out.begin(), out.end(), same), out.end());
+  return varied(std::move(out), wanted);
+}
+
+}  // namespace sundog::search

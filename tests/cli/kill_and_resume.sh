@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Kills a search with SIGKILL at random moments and resumes it: each time it must end with the answer of
+# a search that nobody killed.  Prints one line a kill; exit code 1 if an answer differs.
+#
+#   tests/cli/kill_and_resume.sh TOOL PROGRAM STATES KILLS [SEED]
+set -euo pipefail
+
+tool=$1 program=$2 states=$3 kills=$4
+RANDOM=${5:-1}
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+search() {  # OUT [OPTION...]
+  local out=$1
+  shift
+  "$tool" optimize "$program" --target h200 --states "$states" --no-gpu --no-check --json \
+    --out "$folder/$out" "$@"
+}
+# What of a result does not depend on time or on the name of a folder.
+answer() {
+  grep -Ev '"(seconds|seconds_to_best|resumed|folder|cuda|mugraph|program|result|report|reuse)":' "$1"
+}
+
+started=$(date +%s%N)
+search whole >"$folder/whole.json"
+whole_ms=$((($(date +%s%N) - started) / 1000000))
+answer "$folder/whole.json" >"$folder/expected"
+
+failed=0
+for ((i = 1; i <= kills; ++i)); do
+  rm -f "$folder/checkpoint"
+  search broken --checkpoint "$folder/checkpoint" --checkpoint-every 0s >/dev/null 2>&1 &
+  pid=$!
+  after=$((RANDOM % (whole_ms + 1)))
+  sleep "$(printf '%d.%03d' $((after / 1000)) $((after % 1000)))"
+  kill -9 $pid 2>/dev/null && how="killed after $after ms" || how="had ended after $after ms"
+  wait $pid 2>/dev/null || true
+  size=$(stat -c %s "$folder/checkpoint" 2>/dev/null || echo none)
+  search resumed --checkpoint "$folder/checkpoint" >"$folder/resumed.json"
+  if answer "$folder/resumed.json" | cmp -s - "$folder/expected" && cmp -s "$folder"/{whole,resumed}/best.mu; then
+    echo "$i: $how, checkpoint of $size bytes: the same answer"
+  else
+    echo "$i: $how, checkpoint of $size bytes: ANOTHER ANSWER"
+    diff <(answer "$folder/resumed.json") "$folder/expected" || true
+    failed=1
+  fi
+done
+exit $failed

@@ -1,0 +1,166 @@
+#include "search/checkpoint.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "search/superoptimize.h"
+#include "tests/search/programs.h"
+
+namespace sundog::search {
+namespace {
+
+Device h200() { return *find_device("h200"); }
+
+SearchReport searched(const Program& program, const SearchOptions& options,
+                      const SearchSpace& space = {}) {
+  auto report = superoptimize(program, h200(), space, options);
+  EXPECT_TRUE(report.ok());
+  return std::move(*report);
+}
+
+// Everything but seconds, and what they decide.
+void expect_same(const SearchReport& a, const SearchReport& b) {
+  EXPECT_EQ(a.states, b.states);
+  EXPECT_EQ(a.kernels_priced, b.kernels_priced);
+  EXPECT_EQ(a.structures, b.structures);
+  EXPECT_EQ(a.rounds, b.rounds);
+  EXPECT_EQ(a.pruned, b.pruned);
+  EXPECT_EQ(a.stop_reason, b.stop_reason);
+  ASSERT_EQ(a.candidates.size(), b.candidates.size());
+  for (size_t i = 0; i < a.candidates.size(); ++i) {
+    EXPECT_EQ(a.candidates[i].graph, b.candidates[i].graph);
+    EXPECT_EQ(a.candidates[i].predicted_us, b.candidates[i].predicted_us);
+  }
+}
+
+// The checkpoints of a whole search, one a round.
+std::vector<std::string> checkpoints(const Program& program, SearchOptions options,
+                                     SearchReport* report) {
+  std::vector<std::string> all;
+  options.save_every_s = 0;
+  options.save = [&](const std::string& bytes) { all.push_back(bytes); };
+  *report = searched(program, options);
+  return all;
+}
+
+class CheckpointTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    options_.max_states = 12000;
+    options_.threads = 2;
+  }
+  Program program_ = load("gqa_safe", {{"b", 8}});
+  SearchOptions options_;
+};
+
+TEST_F(CheckpointTest, ASearchThatGoesOnEndsAsIfUnbroken) {
+  SearchReport unbroken;
+  const std::vector<std::string> all = checkpoints(program_, options_, &unbroken);
+  ASSERT_GE(all.size(), 4u);
+  for (size_t i = 0; i < all.size(); i += 1 + all.size() / 5) {
+    SearchOptions options = options_;
+    options.threads = 1 + static_cast<int>(i % 3);
+    options.resume = all[i];
+    const SearchReport resumed = searched(program_, options);
+    EXPECT_TRUE(resumed.resumed);
+    EXPECT_TRUE(resumed.notes == unbroken.notes);
+    expect_same(resumed, unbroken);
+  }
+}
+
+// Cut by a clock, again and again, until nothing is left.
+TEST_F(CheckpointTest, ASearchThatIsCutAnywhereEndsAsIfUnbroken) {
+  const Program program = load("rms_norm", {{"b", 8}});
+  const SearchReport unbroken = searched(program, {});
+  std::string saved;
+  SearchReport last;
+  for (int run = 0; run < 1000; ++run) {
+    double now = 0;
+    SearchOptions options;
+    options.clock = [&now] { return now += 0.001; };
+    options.budget_s = 0.01 * (run + 5);
+    options.save_every_s = 0;
+    options.save = [&](const std::string& bytes) { saved = bytes; };
+    options.resume = saved;
+    last = searched(program, options);
+    if (last.stop_reason == "exhausted") break;
+    EXPECT_EQ(last.stop_reason, "budget");
+  }
+  EXPECT_TRUE(last.resumed);
+  expect_same(last, unbroken);
+}
+
+TEST_F(CheckpointTest, MoreStatesGoOnFromFewer) {
+  SearchOptions fewer = options_;
+  fewer.max_states = 7001;
+  std::string saved;
+  fewer.save = [&](const std::string& bytes) { saved = bytes; };
+  searched(program_, fewer);
+  SearchOptions more = options_;
+  more.resume = saved;
+  const SearchReport resumed = searched(program_, more);
+  EXPECT_TRUE(resumed.resumed);
+  expect_same(resumed, searched(program_, options_));
+}
+
+TEST_F(CheckpointTest, WhatBelongsToAnotherSearchIsRefused) {
+  SearchReport report;
+  SearchOptions options = options_;
+  options.max_states = 3000;
+  const std::string bytes = checkpoints(program_, options, &report).front();
+  const auto refusal = [&](const Program& program, SearchOptions other, const SearchSpace& space) {
+    other.resume = bytes;
+    const SearchReport r = searched(program, other, space);
+    EXPECT_FALSE(r.resumed);
+    expect_same(r, [&] {
+      other.resume.clear();
+      return searched(program, other, space);
+    }());
+    return r.notes.empty() ? std::string() : r.notes.back();
+  };
+  EXPECT_NE(refusal(load("gqa_safe", {{"b", 4}}), options, {}).find("another program"),
+            std::string::npos);
+  SearchSpace space;
+  space.online = false;
+  EXPECT_NE(refusal(program_, options, space).find("another search space"), std::string::npos);
+  SearchOptions seed = options;
+  seed.seed = 9;
+  EXPECT_NE(refusal(program_, seed, {}).find("another seed"), std::string::npos);
+}
+
+TEST_F(CheckpointTest, DamageIsRefused) {
+  SearchReport report;
+  SearchOptions options = options_;
+  options.max_states = 2000;
+  const std::string whole = checkpoints(program_, options, &report).back();
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 60; ++i) {
+    std::string damaged = whole;
+    if (i % 3 == 0) {
+      damaged.resize(random() % damaged.size());
+    } else if (i % 3 == 1) {
+      damaged[random() % damaged.size()] ^= static_cast<char>(1 << random() % 8);
+    } else {
+      damaged += "x";
+    }
+    std::vector<std::unique_ptr<BankRun>> none;
+    RoundState state;
+    CheckpointTimes times;
+    const Status read = read_checkpoint(damaged, {}, machine_of(h200()), &state, none, &times);
+    ASSERT_FALSE(read.ok());
+    const std::string& why = read.error().message;
+    EXPECT_TRUE(why.find("damaged") != std::string::npos ||
+                why.find("no checkpoint") != std::string::npos)
+        << why;
+  }
+  options.resume = whole.substr(0, whole.size() / 2);
+  const SearchReport afresh = searched(program_, options);
+  EXPECT_FALSE(afresh.resumed);
+  ASSERT_FALSE(afresh.notes.empty());
+  EXPECT_NE(afresh.notes.back().find("damaged"), std::string::npos);
+  expect_same(afresh, report);
+}
+
+}  // namespace
+}  // namespace sundog::search
