@@ -88,6 +88,7 @@ PipelineOptions pipeline_options(const Invocation& invocation) {
   options.error_log2 = invocation.error_log2("error");
   options.check = !invocation.flag("no-check");
   options.verify_s = invocation.seconds("verify-time");
+  options.prove_s = invocation.seconds("prove-time");
   options.check_s = invocation.seconds("check-time");
   options.compile_s = invocation.seconds("compile-time");
   options.gpu_s = invocation.seconds("gpu-time");

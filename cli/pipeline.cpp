@@ -15,6 +15,7 @@
 #include "search/machine.h"
 #include "search/sizes.h"
 #include "search/superoptimize.h"
+#include "verify/prove.h"
 #include "verify/verdict.h"
 
 namespace sundog::cli {
@@ -50,7 +51,8 @@ std::string short_count(uint64_t count) {
 // again.
 class Judge {
  public:
-  Judge(const Program& program, const PipelineOptions& options) : program_(program) {
+  Judge(const Program& program, const PipelineOptions& options)
+      : program_(program), prove_s_(options.prove_s) {
     options_.error_log2 = options.error_log2;
     options_.seed = options.seed;
     options_.time_limit_s = options.verify_s;
@@ -68,10 +70,20 @@ class Judge {
     const std::lock_guard lock(mutex_);
     return known_.emplace(key, std::move(evidence)).first->second;  // a map never moves its values
   }
+  // The same with a proof for all sizes, where the answer is equivalent and there is time for one.
+  Evidence proved(const MuGraph& graph) {
+    Evidence evidence = judge(graph);
+    if (evidence.answer == "equivalent" && prove_s_ > 0) {
+      evidence.proof = verify::to_string(
+          verify::prove(program_, graph, {.seconds = prove_s_, .rounding = options_.rounding}));
+    }
+    return evidence;
+  }
   bool accepts(const MuGraph& graph) { return judge(graph).answer == "equivalent"; }
 
  private:
   const Program& program_;
+  const double prove_s_;
   verify::VerifyOptions options_;
   std::mutex mutex_;
   std::map<std::string, Evidence> known_;
@@ -121,7 +133,7 @@ Row make_row(StoredCandidate candidate, bool unfused, Judge& judge) {
   row.candidate = std::move(candidate);
   row.candidate.measured_us.reset();  // of another day
   if (row.candidate.structure.empty()) row.candidate.structure = one_line(row.candidate.graph);
-  row.candidate.evidence = judge.judge(row.candidate.graph);
+  row.candidate.evidence = judge.proved(row.candidate.graph);
   if (row.candidate.evidence.answer != "equivalent") {
     row.dropped = "verification: " + row.candidate.evidence.reason;
   }

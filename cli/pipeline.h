@@ -37,7 +37,8 @@ struct PipelineOptions {
   double save_every_s = 5;
   Rounding rounding = Rounding::kWide;
   double error_log2 = -60;
-  bool check = true;  // run the pick in the emulator
+  bool check = true;    // run the pick in the emulator
+  double prove_s = 10;  // 0: no proof
   double verify_s = 60, check_s = 120, compile_s = 120, gpu_s = 60;
   std::optional<codegen::GpuInfo> gpu;  // to time on
   int gpu_ordinal = 0;

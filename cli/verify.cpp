@@ -97,11 +97,8 @@ int verify(const Invocation& invocation) {
   options.seed = static_cast<uint64_t>(invocation.integer("seed"));
   options.time_limit_s = invocation.seconds("verify-time");
   options.rounding = invocation.text("rounding") == "eager" ? Rounding::kEager : Rounding::kWide;
-  if (invocation.flag("prove")) {
-    note(
-        "sundog: this version attempts no proof; the verdict rests on the field test, numerics and "
-        "ranges");
-  }
+  options.prove = invocation.flag("prove");
+  options.prove_s = invocation.seconds("prove-time");
   const Result<verify::Verdict> verdict = judge(invocation, options);
   if (!verdict.ok()) return fail(verdict.error());
   const Status status =

@@ -60,7 +60,8 @@ class LoadHoister {
     if (plain.empty()) return;
     std::map<TermId, TermId> local;
     for (TermId t : plain) local[t] = load(t);
-    TermCopier copier(kernel_.terms, kernel_.terms, identity_);
+    const TermGraph before = kernel_.terms;
+    TermCopier copier(before, kernel_.terms, identity_);
     copier.replace = [&](TermId t) -> std::optional<TermId> {
       const auto it = local.find(t);
       return it == local.end() ? std::nullopt : std::optional(it->second);

@@ -9,6 +9,7 @@
 
 #include "core/check.h"
 #include "verify/numerics.h"
+#include "verify/prove.h"
 #include "verify/random_test.h"
 #include "verify/small_sizes.h"
 
@@ -124,6 +125,19 @@ Verdict verify_any(const Program& program, const C& candidate, const VerifyOptio
   return decide(*cases, tiles, options);
 }
 
+// What a proof says beside an answer: a witness refutes it, whatever holds over the real numbers.
+template <class C>
+Verdict with_proof(const Program& program, const C& candidate, const VerifyOptions& options,
+                   Verdict v) {
+  if (!options.prove) return v;
+  if (v.answer == Verdict::kDifferent) {
+    v.proof = "refuted: " + v.reason;
+  } else {
+    v.proof = to_string(verify::prove(program, candidate, {options.prove_s, options.rounding}));
+  }
+  return v;
+}
+
 }  // namespace
 
 std::string_view name(Verdict::Answer answer) {
@@ -154,13 +168,13 @@ Verdict verify(const Program& program, const MuGraph& candidate, const VerifyOpt
   if (Status status = check(candidate, program); !status.ok()) {
     return faulty(status.error().message, "", options.seed);
   }
-  return verify_any(program, candidate, options);
+  return with_proof(program, candidate, options, verify_any(program, candidate, options));
 }
 
 Verdict verify(const Program& program, const Program& candidate, const VerifyOptions& options) {
   std::string mismatch = interface_mismatch(program, candidate);
   if (!mismatch.empty()) return faulty(std::move(mismatch), "", options.seed);
-  return verify_any(program, candidate, options);
+  return with_proof(program, candidate, options, verify_any(program, candidate, options));
 }
 
 }  // namespace sundog::verify

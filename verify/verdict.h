@@ -32,6 +32,8 @@ struct VerifyOptions {
   uint64_t seed = 1;
   double time_limit_s = 10;  // then `unknown`
   bool numerics = true;      // also compare rounding errors, and ranges
+  bool prove = false;        // also attempt a proof for all sizes (verify/prove.h)
+  double prove_s = 10;       // time for it; then the proof, not the answer, is unknown
   Rounding rounding = Rounding::kWide;
 };
 
@@ -83,7 +85,7 @@ struct Verdict {
   NumericsEvidence numerics;
   RangeEvidence ranges;
   std::optional<Witness> witness;
-  std::string proof = "not attempted";
+  std::string proof = "not attempted";  // else "proved ...", "refuted: ..." or "unknown: ..."
 };
 
 std::string_view name(Verdict::Answer answer);  // "equivalent", "different", "unknown"

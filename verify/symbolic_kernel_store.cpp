@@ -1,0 +1,232 @@
+// Trims, stores, and the needs of a kernel.
+//
+// A trimmed loop leaves out iterations: each term that it would have added must vanish there, which
+// its own conditions have to imply.  A store must write each element of its tensor once: the index
+// of each dimension is the position of its axis over factors that all run, in the grid, in loops
+// around the store or in the tile; positions are a bijection, so coverage and disjointness follow.
+#include <algorithm>
+
+#include "core/check.h"
+#include "core/resize_index.h"
+#include "verify/symbolic_kernel.h"
+
+namespace sundog::verify {
+namespace {
+
+AxisSet set_of(const std::vector<AxisId>& list) {
+  AxisSet set;
+  for (const AxisId a : list) set.insert(a);
+  return set;
+}
+
+}  // namespace
+
+// --- trims
+
+// An implication was shown with the extents of inner factors as they are.
+void SymbolicKernel::assume_tiles_of(IndexId e) {
+  for (const auto& [a, coefficient] : forms_.indices[e].items) {
+    const IndexAtom& atom = forms_.indices.atom(a);
+    if (atom.kind != IndexAtom::kPosition) continue;
+    assume("tiles of " + forms_.indices.name_of(forms_.indices.axis_of(atom.what)) + " as given");
+  }
+}
+
+FormId SymbolicKernel::under_trim(FormId form, const IndexCondition& trim) {
+  const IndexId e = index(trim.expr);
+  const ConditionForms condition = condition_forms(forms_, trim.relation, e);
+  if (condition.yes == forms_.one()) return form;
+  const bool asked = trim.relation != Relation::kNotEqual;
+  const IndexId goal =
+      trim.relation == Relation::kLess ? forms_.indices.add(e, forms_.indices.constant(1)) : e;
+  const IndexRelation relation =
+      trim.relation == Relation::kEqual ? IndexRelation::kZero : IndexRelation::kNotPositive;
+  FormId result = forms_.zero();
+  for (const Monomial& m : std::vector<Monomial>(forms_[form].terms)) {
+    const FormId term = forms_.of_monomial(m);
+    const std::vector<AtomId> conditions = forms_.conditions_of(m);
+    const bool implied = asked && implications_.hold(forms_, {conditions, relation, goal});
+    if (implied) {
+      assume_tiles_of(goal);
+      for (const AtomId c : conditions) assume_tiles_of(forms_.atom(c).data[1]);
+    }
+    result = forms_.add(result, implied ? term : forms_.multiply(term, condition.yes));
+  }
+  return result;
+}
+
+FormId SymbolicKernel::trimmed(const Part& part, FormId form) {
+  for (const Loop* loop : part.loops) {
+    for (const IndexCondition& trim : loop->trim) form = under_trim(form, trim);
+  }
+  return form;
+}
+
+// --- stores
+
+// The dimension is indexed by its axes, all of it, each element once.
+bool SymbolicKernel::dimension_covers(const TensorDecl& tensor, size_t d, const IndexExpr& at,
+                                      AxisSet* axes) const {
+  const IndexExpr& dim = tensor.dims[d];
+  if (dim.constant != 0 || !dim.sizes.empty()) return false;
+  IndexExpr expected;
+  int64_t reach = 1;
+  for (const auto& item : dim.axes) {
+    if (axes->has(item.axis)) return false;  // a diagonal
+    axes->insert(item.axis);
+    if (!has_position(item.axis)) return false;
+    expected = expected + position_of(item.axis) * item.coefficient;
+    reach *= graph_.axes[item.axis].extent;
+  }
+  std::vector<IndexExpr::Item> items = dim.axes;
+  const bool digits =
+      is_mixed_radix(items, axis_extents(graph_)) && (items.empty() || items[0].coefficient == 1);
+  return digits && reach == tensor.extents[d] && expected == at;
+}
+
+bool SymbolicKernel::store_covers(const Store& store, const std::string& what) {
+  const TensorDecl& tensor = graph_.tensors[store.tensor].decl;
+  const uint32_t id = store.computation;
+  AxisSet axes, used;
+  for (size_t d = 0; d < tensor.dims.size(); ++d) {
+    used |= store.index[d].axis_set();
+    if (dimension_covers(tensor, d, store.index[d], &axes)) continue;
+    fail(what + " is not indexed by the axes of its dimensions");
+    return false;
+  }
+  AxisSet needed = set_of(kernel_.computations[id].axes);
+  for (const Loop* loop : open_) {
+    needed.insert(loop->factor);
+    if (!loop->trim.empty()) {
+      fail(what + " stands in a trimmed loop");
+      return false;
+    }
+  }
+  needed |= set_of(kernel_.grid) & dependences_[id].factors;
+  if (!used.contains(needed)) {
+    fail(what + " writes elements again for each index of a factor");
+    return false;
+  }
+  for (const AxisId a : axes) {
+    if (is_split_[a] == 0 || dependences_[id].absent_along.has(a)) continue;
+    if (is_ragged(graph_, kernel_, a)) {
+      fail(what + " leaves the tensor along axis " + graph_.axes[a].name);
+      return false;
+    }
+    assume("the factors of " + graph_.axes[a].name + " cover it exactly");
+  }
+  return true;
+}
+
+void SymbolicKernel::store(const Store& store) {
+  const TensorDecl& tensor = graph_.tensors[store.tensor].decl;
+  const std::string what = "the store to '" + tensor.name + "'";
+  stored_.insert(store.computation);
+  if (symbols_.stored[store.tensor]) return fail(what + " is not the only one");
+  if (!store_covers(store, what)) return;
+  const Symbolic value = local(store.computation);
+  Indices& indices = forms_.indices;
+  Forms::IndexMap map;
+  std::vector<VarId> own;
+  for (const IndexExpr& dim : tensor.dims) {
+    for (const auto& item : dim.axes) {
+      const Indices::Index position = indices[positions_[item.axis]];
+      SUNDOG_CHECK(position.items.size() == 1);
+      own.push_back(symbols_.variables[item.axis]);
+      map.emplace(position.items[0].first, indices.of_variable(own.back()));
+    }
+  }
+  std::sort(own.begin(), own.end());
+  Symbolic stored{forms_.substitute(value.form, map), forms_.substitute(value.guard, map)};
+  const std::vector<VarId> free = merged(forms_[stored.form].free, forms_[stored.guard].free);
+  if (!std::includes(own.begin(), own.end(), free.begin(), free.end())) {
+    return fail(what + " depends on more than its index: " + forms_.text(stored.form));
+  }
+  symbols_.stored[store.tensor] = stored;
+}
+
+// --- needs
+
+bool SymbolicKernel::reads(uint32_t reader, uint32_t id) const {
+  const TermId roots[] = {kernel_.computations[reader].value};
+  for (const TermId t : reachable(kernel_.terms, roots)) {
+    const auto* other = std::get_if<LocalTerm>(&kernel_.terms[t]);
+    if (other != nullptr && other->computation == id) return true;
+  }
+  return false;
+}
+
+// Whatever `id` is while the maximum is minus infinity is thrown away when the maximum moves: all
+// that reads it ends in sums that are rescaled by that maximum.
+bool SymbolicKernel::only_feeds(uint32_t id, uint32_t maximum) const {
+  if (kernel_.computations[id].rescale == maximum) return true;
+  if (std::holds_alternative<ReduceTerm>(kernel_.terms[kernel_.computations[id].value]) &&
+      !accumulated_loops(kernel_, id).empty()) {
+    return false;
+  }
+  if (stored_.contains(id)) return false;
+  for (uint32_t reader = 0; reader < kernel_.computations.size(); ++reader) {
+    if (reader != id && reads(reader, id) && !only_feeds(reader, maximum)) return false;
+  }
+  return true;
+}
+
+// One of the elements of the maximum is the one that is computed: the maximum is finite there.
+bool SymbolicKernel::is_present(AtomId maximum, FormId present) {
+  if (forms_[present].terms.size() != 1) return false;
+  const std::vector<AtomId> given = forms_.conditions_of(forms_[present].terms[0]);
+  const auto has_all = [&](FormId guard) {
+    if (forms_[guard].terms.size() != 1) return false;
+    const Monomial& m = forms_[guard].terms[0];
+    const std::vector<AtomId> wanted = forms_.conditions_of(m);
+    return m.coefficient.is_one() && wanted.size() == m.powers.size() &&
+           std::all_of(wanted.begin(), wanted.end(), [&](AtomId c) {
+             return std::find(given.begin(), given.end(), c) != given.end();
+           });
+  };
+  const Atom& atom = forms_.atom(maximum);
+  if (atom.kind == AtomKind::kRunning) {
+    const auto id = computation_of_tag_.find(atom.data[0]);
+    if (id == computation_of_tag_.end()) return false;
+    const auto guard = operand_guards_.find(id->second);
+    return guard != operand_guards_.end() && has_all(guard->second);
+  }
+  for (const ElementId e : std::vector<ElementId>(atom.data)) {
+    const Element element = forms_.opened(e);
+    Forms::IndexMap map;
+    for (const VarId v : element.binders) {
+      for (const VarId own : variables_) {
+        if (forms_.indices.domain_of(own) != forms_.indices.domain_of(v)) continue;
+        map.emplace(forms_.indices.atom(IndexAtom::kVariable, v), forms_.indices.of_variable(own));
+      }
+    }
+    if (has_all(forms_.substitute(element.guard, map))) return true;
+  }
+  return false;
+}
+
+bool SymbolicKernel::settled(uint32_t id, const Need& need, FormId present) {
+  if (need.kind != Need::kFinite) return false;
+  const std::optional<AtomId> atom = forms_.as_atom(need.form);
+  if (!atom) return false;
+  if (is_present(*atom, present)) return true;
+  const Atom& running = forms_.atom(*atom);
+  if (running.kind != AtomKind::kRunning) return false;
+  const auto of = computation_of_tag_.find(running.data[0]);
+  return of != computation_of_tag_.end() && only_feeds(id, of->second);
+}
+
+// Keeps what the computation needs for all elements that it is evaluated at.
+void SymbolicKernel::keep_needs(uint32_t id) {
+  const std::vector<Need> needs = algebra_.take_needs();
+  if (needs.empty() || forms_.failure()) return;
+  const FormId present = presence(dependences_[id].operand_absent_along, id);
+  for (const Need& need : needs) {
+    if (settled(id, need, present)) continue;
+    Element e{merged(forms_[need.form].free, forms_[present].free), present, need.form};
+    // Conditions on other variables than those of the need say nothing about it.
+    result_.needs.emplace(need.kind, forms_.closed(forms_.relevant(std::move(e))));
+  }
+}
+
+}  // namespace sundog::verify

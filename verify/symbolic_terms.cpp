@@ -1,0 +1,207 @@
+// Programs as canonical forms: each term once, reductions as big sums and maxima over the whole
+// axis.
+#include "verify/symbolic_terms.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+#include "core/resize.h"
+
+namespace sundog::verify {
+
+ConditionForms condition_forms(Forms& forms, Relation relation, IndexId e) {
+  Indices& indices = forms.indices;
+  const auto negated = [&](IndexId x, int64_t plus) {
+    return indices.add(indices.constant(plus), x, -1);
+  };
+  const IndexId at = relation == Relation::kLess ? indices.add(e, indices.constant(1)) : e;
+  switch (relation) {
+    case Relation::kLess:
+    case Relation::kLessEqual:
+      return {forms.condition(IndexRelation::kNotPositive, at),
+              forms.condition(IndexRelation::kNotPositive, negated(at, 1)),
+              forms.oriented_condition(IndexRelation::kNotPositive, at)};
+    case Relation::kEqual:
+    case Relation::kNotEqual: {
+      const FormId equal = forms.condition(IndexRelation::kZero, e);
+      const FormId other = forms.subtract(forms.one(), equal);
+      if (relation == Relation::kEqual) return {equal, other, equal};
+      return {other, equal, other};
+    }
+  }
+  SUNDOG_CHECK(false);
+}
+
+Symbolic SymbolicTerms::value(TermId id) {
+  const auto known = known_.find(id);
+  if (known != known_.end()) return known->second;
+  constexpr int kDeepest = 2000;
+  if (++depth_ > kDeepest) forms_.fail("terms nested more than 2000 deep");
+  const Symbolic result = compute(graph_[id]);
+  --depth_;
+  known_.emplace(id, result);
+  return result;
+}
+
+Symbolic SymbolicTerms::compute(const Term& term) {
+  if (forms_.failure()) return algebra_.minus_infinity();
+  if (const auto* t = std::get_if<ConstantTerm>(&term)) return algebra_.constant(t->value);
+  if (const auto* t = std::get_if<SizeTerm>(&term)) {
+    return algebra_.finite(forms_.size(size_of(t->axis)));
+  }
+  if (const auto* t = std::get_if<IndexTerm>(&term)) {
+    return algebra_.finite(forms_.index(index(t->index)));
+  }
+  if (const auto* t = std::get_if<ApplyTerm>(&term)) {
+    std::vector<Symbolic> operands;
+    for (const TermId operand : t->operands) operands.push_back(value(operand));
+    return apply(algebra_, t->op, std::span<const Symbolic>(operands));
+  }
+  if (const auto* t = std::get_if<SelectTerm>(&term)) return select(*t);
+  if (const auto* t = std::get_if<CompareTerm>(&term)) {
+    const Symbolic left = value(t->left), right = value(t->right);
+    return algebra_.choose(t->relation, left, right, value(t->then), value(t->otherwise));
+  }
+  return leaf(term);
+}
+
+Symbolic SymbolicTerms::select(const SelectTerm& term) {
+  const ConditionForms condition =
+      condition_forms(forms_, term.condition.relation, index(term.condition.expr));
+  const bool recording = algebra_.recording();
+  algebra_.record(recording && records_branches());
+  const Symbolic yes = value(term.then), no = value(term.otherwise);
+  algebra_.record(recording);
+  if (condition.yes == forms_.one()) return yes;
+  if (condition.yes == forms_.zero()) return no;
+  // A mask keeps its form: what is minus infinity elsewhere.
+  if (no.guard == forms_.zero()) return {yes.form, forms_.multiply(condition.yes, yes.guard)};
+  if (yes.guard == forms_.zero()) return {no.form, forms_.multiply(condition.no, no.guard)};
+  const auto mix = [&](FormId a, FormId b) {
+    return forms_.add(b, forms_.multiply(condition.oriented, forms_.subtract(a, b)));
+  };
+  return {mix(yes.form, no.form), mix(yes.guard, no.guard)};
+}
+
+namespace {
+
+class ProgramTerms : public SymbolicTerms {
+ public:
+  ProgramTerms(SymbolicAlgebra& algebra, const Program& program, const AxisSymbols& symbols,
+               const std::vector<uint32_t>& tensors, bool is_candidate)
+      : SymbolicTerms(algebra, program.terms),
+        symbols_(symbols),
+        tensors_(tensors),
+        is_candidate_(is_candidate) {}
+
+ private:
+  IndexId index(const IndexExpr& e) override {
+    Indices& indices = forms_.indices;
+    IndexId result = indices.constant(e.constant);
+    for (const auto& item : e.axes) {
+      result =
+          indices.add(result, indices.of_variable(symbols_.variables[item.axis]), item.coefficient);
+    }
+    for (const auto& item : e.sizes) {
+      result = indices.add(result, indices.size(symbols_.domains[item.axis]), item.coefficient);
+    }
+    return result;
+  }
+
+  DomainId size_of(AxisId axis) override { return symbols_.domains[axis]; }
+  bool records_branches() const override { return is_candidate_; }
+
+  Symbolic leaf(const Term& term) override {
+    if (const auto* input = std::get_if<InputTerm>(&term)) {
+      std::vector<IndexId> at;
+      for (const IndexExpr& e : input->index) at.push_back(index(e));
+      return algebra_.finite(forms_.read(tensors_[input->tensor], at));
+    }
+    const auto& reduce = std::get<ReduceTerm>(term);
+    const Symbolic operand = value(reduce.operand);
+    std::vector<VarId> binders;
+    for (const AxisId axis : reduce.axes) binders.push_back(symbols_.variables[axis]);
+    if (reduce.kind == ReduceKind::kSum) {
+      return algebra_.finite(forms_.sum(binders, algebra_.plain_finite(operand)));
+    }
+    return algebra_.maximum({{binders, operand.guard, operand.form}});
+  }
+
+  const AxisSymbols& symbols_;
+  const std::vector<uint32_t>& tensors_;
+  bool is_candidate_;
+};
+
+void add_symbol(Forms& forms, AxisSymbols* symbols, const std::string& name, DomainId domain) {
+  symbols->domains.push_back(domain);
+  symbols->variables.push_back(forms.indices.variable(name, domain));
+}
+
+// The axis that a dimension of a tensor is declared with, if it is one axis.
+std::optional<AxisId> axis_of_dimension(const TensorDecl& tensor, size_t d) {
+  AxisId axis = 0;
+  if (!tensor.dims[d].is_axis(&axis)) return {};
+  return axis;
+}
+
+}  // namespace
+
+AxisSymbols axis_symbols(Forms& forms, const Program& program, bool fixed_sizes) {
+  const AxisClasses classes = axis_classes(program);
+  AxisSymbols symbols;
+  std::map<uint32_t, DomainId> of_class;
+  for (AxisId a = 0; a < program.axes.size(); ++a) {
+    const Axis& axis = program.axes[a];
+    const uint32_t c = classes.class_of[a];
+    if (!of_class.contains(c)) {
+      const bool fixed = fixed_sizes || classes.pinned[a] != 0;
+      const auto extent = fixed ? std::optional<int64_t>(axis.extent) : std::nullopt;
+      of_class.emplace(c, forms.indices.domain(axis.name, extent));
+    }
+    add_symbol(forms, &symbols, axis.name, of_class[c]);
+  }
+  return symbols;
+}
+
+AxisSymbols axis_symbols(Forms& forms, const Program& program, const Program& known,
+                         const AxisSymbols& symbols, bool fixed_sizes) {
+  const AxisClasses classes = axis_classes(program);
+  std::map<uint32_t, DomainId> of_class;
+  const auto match = [&](const TensorDecl& ours, const TensorDecl& theirs) {
+    for (size_t d = 0; d < std::min(ours.dims.size(), theirs.dims.size()); ++d) {
+      const auto axis = axis_of_dimension(ours, d), other = axis_of_dimension(theirs, d);
+      if (axis && other) of_class.emplace(classes.class_of[*axis], symbols.domains[*other]);
+    }
+  };
+  for (const TensorDecl& input : program.inputs) {
+    if (const auto at = find_input(known, input.name)) match(input, known.inputs[*at]);
+  }
+  for (const Output& output : program.outputs) {
+    for (const Output& other : known.outputs) {
+      if (other.tensor.name == output.tensor.name) match(output.tensor, other.tensor);
+    }
+  }
+  AxisSymbols result;
+  for (AxisId a = 0; a < program.axes.size(); ++a) {
+    const Axis& axis = program.axes[a];
+    const uint32_t c = classes.class_of[a];
+    if (!of_class.contains(c)) {
+      const bool fixed = fixed_sizes || classes.pinned[a] != 0;
+      const auto extent = fixed ? std::optional<int64_t>(axis.extent) : std::nullopt;
+      of_class.emplace(c, forms.indices.domain(axis.name, extent));
+    }
+    add_symbol(forms, &result, axis.name, of_class[c]);
+  }
+  return result;
+}
+
+std::vector<Symbolic> symbolic_outputs(SymbolicAlgebra& algebra, const Program& program,
+                                       const AxisSymbols& symbols,
+                                       const std::vector<uint32_t>& tensors, bool is_candidate) {
+  ProgramTerms terms(algebra, program, symbols, tensors, is_candidate);
+  std::vector<Symbolic> result;
+  for (const Output& output : program.outputs) result.push_back(terms.value(output.value));
+  return result;
+}
+
+}  // namespace sundog::verify

@@ -1,0 +1,72 @@
+// Terms of a program or a kernel as canonical forms.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "core/program.h"
+#include "core/term.h"
+#include "verify/symbolic_value.h"
+
+namespace sundog::verify {
+
+// Evaluates terms of a graph at the symbolic indices of its axes; what leaves mean is the
+// subclass's.
+class SymbolicTerms {
+ public:
+  SymbolicTerms(SymbolicAlgebra& algebra, const TermGraph& graph)
+      : algebra_(algebra), forms_(algebra.forms()), graph_(graph) {}
+  virtual ~SymbolicTerms() = default;
+
+  // The value where all free axes have their own variables.
+  Symbolic value(TermId id);
+  void forget() { known_.clear(); }  // leaves have changed
+
+ protected:
+  // Inputs, locals and reductions.
+  virtual Symbolic leaf(const Term& term) = 0;
+  virtual IndexId index(const IndexExpr& e) = 0;
+  virtual DomainId size_of(AxisId axis) = 0;
+  // Whether what a branch needs is recorded although it may not be taken.
+  virtual bool records_branches() const = 0;
+
+  SymbolicAlgebra& algebra_;
+  Forms& forms_;
+  const TermGraph& graph_;
+
+ private:
+  Symbolic compute(const Term& term);
+  Symbolic select(const SelectTerm& term);
+  std::map<TermId, Symbolic> known_;
+  int depth_ = 0;
+};
+
+// The form of an index condition, and of its opposite, each 1 where it holds.
+struct ConditionForms {
+  FormId yes = 0, no = 0;
+  FormId oriented = 0;  // as `yes`, written with the same atom as its opposite
+};
+ConditionForms condition_forms(Forms& forms, Relation relation, IndexId index);
+
+// Domains and variables of the axes of a program: axes that index one dimension of a tensor, with
+// one extent, share a domain.
+struct AxisSymbols {
+  std::vector<DomainId> domains;
+  std::vector<VarId> variables;
+};
+
+// With fixed sizes every domain has its extent as a number, else only those that a literal index
+// pins.
+AxisSymbols axis_symbols(Forms& forms, const Program& program, bool fixed_sizes);
+
+// Domains of another program's axes: those of `known` for axes of dimensions of the same tensors.
+AxisSymbols axis_symbols(Forms& forms, const Program& program, const Program& known,
+                         const AxisSymbols& symbols, bool fixed_sizes);
+
+// Outputs of a program, in order, as forms over the variables of `symbols`.
+//  tensors  per input, its number in reads
+std::vector<Symbolic> symbolic_outputs(SymbolicAlgebra& algebra, const Program& program,
+                                       const AxisSymbols& symbols,
+                                       const std::vector<uint32_t>& tensors, bool is_candidate);
+
+}  // namespace sundog::verify

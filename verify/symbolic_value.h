@@ -1,0 +1,82 @@
+// Scalars of a proof: canonical forms that may be minus infinity, and what must hold for each
+// operation to mean what its form says.
+//
+// SymbolicAlgebra is an algebra (core/algebra.h), so every operator of the catalog has its form.
+// What an operation needs (a divisor other than zero, a maximum that is not empty) is recorded; the
+// proof compares what the candidate needs with what the program itself needs.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/algebra.h"
+#include "core/evaluate.h"
+#include "verify/canonical_form.h"
+
+namespace sundog::verify {
+
+// `form` where `guard`, which is 0 or 1, is 1; minus infinity elsewhere.
+struct Symbolic {
+  FormId form = 0, guard = 0;
+};
+
+// What must hold for all values of the free variables.
+struct Need {
+  enum Kind : uint8_t { kNonZero, kNotNegative, kPositive, kFinite, kInside };  // kInside: a read
+  Kind kind = kNonZero;
+  FormId form = 0;
+  auto operator<=>(const Need&) const = default;
+};
+
+class SymbolicAlgebra {
+ public:
+  using Value = Symbolic;
+  SymbolicAlgebra(Forms& forms, Rounding rounding) : forms_(forms), rounding_(rounding) {}
+
+  Value constant(const Number& n);
+  Value add(const Value& a, const Value& b);
+  Value mul(const Value& a, const Value& b);
+  Value div(const Value& a, const Value& b);
+  Value exp(const Value& a);
+  Value log(const Value& a);
+  Value sqrt(const Value& a);
+  Value max(const Value& a, const Value& b);
+  Value cast(DType to, const Value& a);
+  Value call(const Fn& fn, const Value& a);
+  Value choose(Relation relation, const Value& l, const Value& r, const Value& t, const Value& e);
+
+  Value finite(FormId form) const { return {form, forms_.one()}; }
+  Value minus_infinity() const { return {forms_.zero(), forms_.zero()}; }
+  // The maximum of elements, minus infinity if there are none.
+  Value maximum(std::vector<Element> elements);
+  // The form of a value that may not be minus infinity.
+  FormId plain(const Value& a);
+  // The same, where also maxima inside must not be empty.
+  FormId plain_finite(const Value& a);
+  // A read whose index may leave the tensor.
+  void need_inside(FormId read) { need(Need::kInside, read); }
+  // Accumulators whose running value may be minus infinity.
+  void may_be_infinite(uint32_t running_tag) { infinite_tags_.insert(running_tag); }
+
+  Forms& forms() { return forms_; }
+  // Needs recorded since the last call, while recording was on.
+  std::vector<Need> take_needs();
+  void record(bool on) { recording_ = on; }
+  bool recording() const { return recording_; }
+
+ private:
+  bool may_be_infinite_atom(AtomId a) const;
+  void need(Need::Kind kind, FormId form);
+  void need_finite(FormId form);
+  void need_divisor(FormId inverse);
+
+  Forms& forms_;
+  Rounding rounding_;
+  std::set<uint32_t> infinite_tags_;
+  std::vector<Need> needs_;
+  std::vector<std::string> functions_;  // of calls
+  bool recording_ = true;
+};
+
+}  // namespace sundog::verify
