@@ -60,8 +60,7 @@ class LoadHoister {
     if (plain.empty()) return;
     std::map<TermId, TermId> local;
     for (TermId t : plain) local[t] = load(t);
-    const TermGraph before = kernel_.terms;
-    TermCopier copier(before, kernel_.terms, identity_);
+    TermCopier copier(kernel_.terms, kernel_.terms, identity_);
     copier.replace = [&](TermId t) -> std::optional<TermId> {
       const auto it = local.find(t);
       return it == local.end() ? std::nullopt : std::optional(it->second);

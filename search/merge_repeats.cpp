@@ -4,10 +4,12 @@
 // and prices the two alike.
 #include "search/merge_repeats.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <tuple>
 
+#include "core/field.h"
 #include "search/term_copy.h"
 
 namespace sundog::search {
@@ -75,9 +77,26 @@ void renumber(std::vector<Statement>& body, const std::vector<uint32_t>& number)
   }
 }
 
+// Two computations of the same axes, the least that a repeat takes.
+bool may_repeat(const Kernel& kernel) {
+  std::vector<uint64_t> axes;
+  for (const Computation& c : kernel.computations) {
+    AxisSet set;
+    for (AxisId a : c.axes) set.insert(a);
+    // What they compute is of one kind, too: a load of one tensor, a reduction of one kind.
+    const Term& value = kernel.terms[c.value];
+    uint64_t key = mix(set.bits(), value.index());
+    if (const auto* in = std::get_if<InputTerm>(&value)) key = mix(key, in->tensor);
+    axes.push_back(key);
+  }
+  std::sort(axes.begin(), axes.end());
+  return std::adjacent_find(axes.begin(), axes.end()) != axes.end();
+}
+
 }  // namespace
 
 std::vector<uint32_t> repeats(const Kernel& kernel) {
+  if (!may_repeat(kernel)) return std::vector<uint32_t>(kernel.computations.size(), kNone);
   std::vector<uint32_t> order;
   in_order(kernel.body, order);
   const size_t n = kernel.computations.size();

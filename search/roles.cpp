@@ -195,12 +195,12 @@ void separate_operands(Kernel& kernel) {
       SUNDOG_CHECK(insert_after(kernel.body, operand, accumulated, {Compute{copy}}, kernel));
       std::vector<IndexExpr> identity;
       for (AxisId f = 0; f < kernel.factors.size(); ++f) identity.push_back(IndexExpr::of(f));
-      const TermGraph before = kernel.terms;
-      TermCopier copier(before, kernel.terms, identity);
+      TermCopier copier(kernel.terms, kernel.terms, identity);
       copier.replace = [&](TermId t) -> std::optional<TermId> {
-        const auto* local = std::get_if<LocalTerm>(&before[t]);
+        const auto* local = std::get_if<LocalTerm>(&kernel.terms[t]);
         if (local == nullptr || local->computation != operand) return {};
-        return kernel.terms.local(copy, local->axes);
+        const AxisSet axes = local->axes;
+        return kernel.terms.local(copy, axes);
       };
       kernel.computations[i].value = copier.copy(kernel.computations[i].value);
     }

@@ -92,6 +92,8 @@ std::vector<int64_t> priced_extents(const Kernel& kernel) {
 }
 
 class Descent {
+  static constexpr double kInfinite = std::numeric_limits<double>::infinity();
+
  public:
   Descent(KernelPlan& plan, const KernelProfile& profile, const std::vector<int64_t>& parts,
           const Machine& machine)
@@ -108,13 +110,17 @@ class Descent {
     for (size_t i = 0; i < at_.size(); ++i) move(i, 0);
   }
 
-  std::optional<SizedKernel> run(const std::vector<int64_t>* near) {
+  std::optional<SizedKernel> run(const std::vector<int64_t>* near, double good_enough = kInfinite) {
+    good_enough_ = good_enough;
     if (combinations() <= kFewCombinations) {
       try_all(0);
     } else if (near != nullptr) {
       descend(nearest(*near), true);
     } else {
-      for (int which = 0; which < 4; ++which) descend(start(which), false);
+      // Where none of four very different choices fits, one descent decides.
+      bool any = false;
+      for (int which = 0; which < kStarts; ++which) any |= price_of(start(which)) < kInfinite;
+      for (int which = 0; which < (any ? kStarts : 1); ++which) descend(start(which), false);
     }
     if (best_ == kInfinite) return {};
     return SizedKernel{best_, tiles_at(best_at_)};
@@ -133,7 +139,6 @@ class Descent {
 
  private:
   using Position = std::vector<size_t>;  // the candidate of each number
-  static constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
   int64_t count(const Split& s) const {
     return s.shared_part < 0 ? 1 : parts_[static_cast<size_t>(s.shared_part)];
@@ -217,9 +222,14 @@ class Descent {
     }
   }
 
+  double price_of(const Position& at) {
+    for (size_t i = 0; i < at.size(); ++i) move(i, at[i]);
+    return evaluate();
+  }
+
   void descend(const Position& from, bool warm) {
-    for (size_t i = 0; i < from.size(); ++i) move(i, from[i]);
-    double here = evaluate();
+    double here = price_of(from);
+    if (warm && here > good_enough_) return;
     for (int sweep = 0; sweep < kMostSweeps; ++sweep) {
       bool moved = false;
       for (size_t i = 0; i < at_.size(); ++i) {
@@ -265,6 +275,8 @@ class Descent {
   }
 
   static constexpr size_t kReach = 3;
+  static constexpr int kStarts = 4;
+  double good_enough_ = kInfinite;
   bool keep_all_ = false;
   bool warps_vary_ = false;
   std::map<Position, double> seen_;
@@ -320,8 +332,9 @@ Kernel finish_kernel(const MuGraph& graph, const KernelPlan& plan, const Machine
 
 std::optional<SizedKernel> size_kernel(KernelPlan& plan, const KernelProfile& profile,
                                        const std::vector<int64_t>& part_counts,
-                                       const Machine& machine, const std::vector<int64_t>* near) {
-  return Descent(plan, profile, part_counts, machine).run(near);
+                                       const Machine& machine, const std::vector<int64_t>* near,
+                                       double good_enough) {
+  return Descent(plan, profile, part_counts, machine).run(near, good_enough);
 }
 
 std::vector<SizedKernel> size_variants(KernelPlan& plan, const KernelProfile& profile,

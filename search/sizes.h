@@ -1,6 +1,7 @@
 // Chooses the sizes of planned kernels, and turns the plan into a µGraph.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -22,11 +23,12 @@ std::vector<int64_t> tile_candidates(int64_t extent, bool looped, const Machine&
 std::vector<int64_t> part_candidates(int64_t extent, const Machine& machine);
 
 // The best tiles of one kernel with the part counts given.  Nothing if no size fits the device.
-// `near`: tiles that are good for other counts; the search then starts from them alone.
-std::optional<SizedKernel> size_kernel(KernelPlan& plan, const KernelProfile& profile,
-                                       const std::vector<int64_t>& part_counts,
-                                       const Machine& machine,
-                                       const std::vector<int64_t>* near = nullptr);
+// `near`: tiles that are good for other counts; the search then starts from them alone, and ends
+// there if they take longer than `good_enough` us.
+std::optional<SizedKernel> size_kernel(
+    KernelPlan& plan, const KernelProfile& profile, const std::vector<int64_t>& part_counts,
+    const Machine& machine, const std::vector<int64_t>* near = nullptr,
+    double good_enough = std::numeric_limits<double>::infinity());
 
 // The `most` best choices of tiles that the search came across, best first.
 std::vector<SizedKernel> size_variants(KernelPlan& plan, const KernelProfile& profile,

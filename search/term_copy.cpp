@@ -17,7 +17,15 @@ TermId TermCopier::copy(TermId term) {
   if (const auto it = done_.find(term); it != done_.end()) return it->second;
   std::optional<TermId> given;
   if (replace) given = replace(term);
-  const TermId made = given ? *given : copy_anew((*from_)[term]);
+  TermId made = kNoTerm;
+  if (given) {
+    made = *given;
+  } else if (from_ == to_) {
+    const Term here = (*from_)[term];  // pushing moves the terms of the graph
+    made = copy_anew(here);
+  } else {
+    made = copy_anew((*from_)[term]);
+  }
   done_.emplace(term, made);
   return made;
 }
