@@ -236,17 +236,26 @@ Text CudaText::apply(const Op& op, std::vector<Text> operands) {
   return sundog::apply(*this, op, std::span<const Text>(operands));
 }
 
+// x - y, y being an atom.
+Text CudaText::difference(const Text& x, const std::string& y) {
+  Text text = shortened(sum(loose(x) + " - " + y));
+  if (text.level == 0) return text;  // has a name now
+  text.minuend = x.text;
+  text.subtrahend = y;
+  return text;
+}
+
 Text CudaText::add(const Text& x, const Text& y) {
   if (x.constant && y.constant) return number(*x.constant + *y.constant);
-  if (!y.negated.empty()) return shortened(sum(loose(x) + " - " + y.negated));
-  if (!x.negated.empty()) return shortened(sum(loose(y) + " - " + x.negated));
+  if (!y.negated.empty()) return difference(x, y.negated);
+  if (!x.negated.empty()) return difference(y, x.negated);
   return shortened(sum(loose(x) + " + " + tight(y)));
 }
 
 Text CudaText::sub(const Text& x, const Text& y) {
   if (x.constant && y.constant) return number(*x.constant - *y.constant);
   if (!y.negated.empty()) return shortened(sum(loose(x) + " + " + y.negated));
-  return shortened(sum(loose(x) + " - " + tight(y)));
+  return difference(x, tight(y));
 }
 
 Text CudaText::mul(const Text& x, const Text& y) {
@@ -286,6 +295,9 @@ Text CudaText::neg(const Text& x) {
 
 Text CudaText::exp(const Text& x) {
   if (x.constant) return number(std::exp(*x.constant));
+  if (options_.fast && !x.minuend.empty()) {
+    return shortened(atom("sd::exp_difference_fast(" + x.minuend + ", " + x.subtrahend + ")"));
+  }
   return shortened(atom((options_.fast ? "sd::exp_fast(" : "sd::exp(") + x.text + ")"));
 }
 

@@ -79,6 +79,7 @@ struct Text {
   std::string root;      // not empty: the value is the square root of this
   std::string lower[2];  // not empty: the value is minus the lesser of these
   std::optional<double> constant;
+  std::string minuend = {}, subtrahend = {};  // not empty: the value is their difference
 
   std::string atom() const { return level == 0 ? text : "(" + text + ")"; }
 };
@@ -115,6 +116,7 @@ class CudaText {
 
  private:
   Text shortened(Text x);
+  Text difference(const Text& x, const std::string& y);
   Writer& out_;
   CudaTextOptions options_;
 };

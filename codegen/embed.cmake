@@ -1,8 +1,9 @@
 # Texts that the library carries with it (codegen/embedded.h): what emitted kernels contain, and what the
 # emulator compiles at run time.
 sundog_embed(sundog_codegen kPrimitivesText codegen/primitives.cuh)
+sundog_embed(sundog_codegen kPrimitivesSm90Text codegen/primitives_sm90.cuh)
 foreach(part IN ITEMS checks fiber hooks machine matrices memory operations problems protocol
-                      runtime scheduler shadow sundog_emulator)
+                      runtime scheduler shadow sundog_emulator warpgroup)
   sundog_embed(sundog_codegen emulator_${part} codegen/emulator/${part}.h)
 endforeach()
 sundog_embed(sundog_codegen kSavedKernelText codegen/saved_kernel.c.txt)

@@ -7,6 +7,8 @@ namespace sundog::codegen {
 
 // codegen/primitives.cuh: pasted into every emitted file.
 extern const std::string_view kPrimitivesText;
+// codegen/primitives_sm90.cuh: pasted behind it where a kernel uses it.
+extern const std::string_view kPrimitivesSm90Text;
 
 // codegen/saved_kernel.c.txt: what every kernel that is saved as a library shares.
 extern const std::string_view kSavedKernelText;
@@ -25,5 +27,6 @@ extern const std::string_view emulator_runtime;
 extern const std::string_view emulator_scheduler;
 extern const std::string_view emulator_shadow;
 extern const std::string_view emulator_sundog_emulator;
+extern const std::string_view emulator_warpgroup;
 
 }  // namespace sundog::codegen

@@ -109,6 +109,7 @@ KernelEmitter::KernelEmitter(const MuGraph& graph, const Kernel& kernel, const K
       text_(out_, options) {
   for (AxisId f : kernel.grid) grid_.insert(f);
   for (const LoopSite& site : scan_.loops) looped_.insert(site.loop->factor);
+  for (const ComputationPlan& p : plan.computations) warpgroups_ |= p.mma && p.mma->warpgroup;
   declare_names();
 }
 
@@ -135,6 +136,7 @@ std::string KernelEmitter::run(const std::string& name) {
   grid_indices();
   declare_arena();
   statements(kernel_.body);
+  settle_products();
   out_.close();
   return without_unused(out_.text());
 }
@@ -208,12 +210,15 @@ void KernelEmitter::finish_before(int position) {
   for (uint32_t id = 0; id < kernel_.computations.size(); ++id) {
     if (plan(id).deferred && plan(id).finish_before == position) ids.push_back(id);
   }
-  if (!ids.empty()) finish(ids, /*add=*/false);
+  if (ids.empty()) return;
+  settle_products();
+  finish(ids, /*add=*/false);
 }
 
 void KernelEmitter::compute(uint32_t id) {
   const ComputationPlan& p = plan(id);
   if (p.ring != kNone) return;  // started by the loop
+  settle_products_for(id);
   out_.blank();
   out_.line("// " + describe(id));
   switch (p.kind) {
@@ -330,6 +335,7 @@ void KernelEmitter::start_accumulators(const Loop& loop) {
 }
 
 void KernelEmitter::loop(const Loop& loop) {
+  settle_products();
   start_accumulators(loop);
   const std::vector<uint32_t> ring = ring_of(loop);
   out_.blank();
@@ -361,7 +367,7 @@ void KernelEmitter::loop(const Loop& loop) {
     if (!ring.empty()) {
       const std::string ahead = std::to_string(loop.stages - 1);
       out_.line("sd::cp_async_wait<" + std::to_string(loop.stages - 2) + ">();");
-      out_.line("sd::sync_threads();");
+      sync_threads();
       out_.line("if (" + f + " + " + ahead + " < " + end + ") load_" + f + "(" + f + " + " + ahead +
                 ", (" + f + (begin == "0" ? "" : " - " + begin) + " + " + ahead + ") % " +
                 std::to_string(loop.stages) + ");");
@@ -373,6 +379,7 @@ void KernelEmitter::loop(const Loop& loop) {
     }
     open_.push_back(&loop);
     statements(loop.body);
+    settle_products();
     open_.pop_back();
     out_.close();
     if (!ring.empty() || entry.covers(hazards_)) break;
@@ -395,7 +402,7 @@ void KernelEmitter::ring_prologue(const Loop& loop, const std::vector<uint32_t>&
     const Hazards::Need need = hazards_.before_write(region(*plan(id).shared));
     if (need == Hazards::Need::kNothing) continue;
     if (need == Hazards::Need::kWaitAndBarrier) out_.line("sd::cp_async_wait<0>();");
-    out_.line("sd::sync_threads();");
+    sync_threads();
     hazards_.barrier(need == Hazards::Need::kWaitAndBarrier);
   }
   stage_of_[loop.factor] = f + "_stage";

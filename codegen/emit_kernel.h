@@ -2,6 +2,7 @@
 // (core/schedule/kernel_plan.h); each file emit_*.cpp writes one sort of code.
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
 #include <vector>
@@ -108,6 +109,7 @@ class KernelEmitter {
                      const std::string& text);
   void flush_vector(uint32_t id, const Slots& slots, const TileWriter& writer);
   void barrier(Hazards::Need need);
+  void sync_threads();
   void read_barrier(const std::vector<uint32_t>& ids);
   void write_barrier(uint32_t id);
 
@@ -127,7 +129,7 @@ class KernelEmitter {
   void scatter_parts(uint32_t id);
   Text gathered(uint32_t id, const Slots& slots);
   void add_into(uint32_t id);
-  std::string exp_text(const std::string& x);
+  std::string exp_difference(const std::string& x, const std::string& y);
   void fill(const RegisterArray& array, double value);
   void for_all(const RegisterArray& array, const std::string& statement);  // of array.any()
   std::string target_extra_test(uint32_t id) const;
@@ -143,6 +145,16 @@ class KernelEmitter {
                             int word) const;
   void multiply(const Fragments& x, const std::string& n_atom, const std::string& b0,
                 const std::string& b1);
+
+  // emit_warpgroup.cpp
+  void warpgroup_product(uint32_t id, const RegisterArray& into, bool fresh);
+  void warpgroup_step(uint32_t id, const RegisterArray& into,
+                      const std::array<std::string, 2>& tiles, int64_t group, bool fresh);
+  std::string matrix_tile(uint32_t operand, AxisId k, const std::string& first_row);
+  std::string step_text(uint32_t operand, AxisId k) const;
+  std::vector<std::string> register_words(uint32_t id, int64_t group) const;
+  void settle_products();
+  void settle_products_for(uint32_t id);
 
   // emit_store.cpp
   struct StoreAccess;  // bounds and width of one store
@@ -182,6 +194,8 @@ class KernelEmitter {
   std::vector<const Loop*> open_;                       // loops around, outermost first
   int position_ = 0;
   size_t next_store_ = 0;
+  bool warpgroups_ = false;                 // some product is one of a warp group
+  std::vector<uint32_t> in_flight_;         // products started and not yet waited for
   std::map<AxisId, std::string> stage_of_;  // loops with a ring: the variable of its stage
 };
 

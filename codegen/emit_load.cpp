@@ -9,6 +9,24 @@
 
 namespace sundog::codegen {
 
+namespace {
+
+// What is left of a column within its panel; the panel's own offset is added to `index`.
+Linear within_panel(const SharedTile& tile, const Linear& inner, Linear& index) {
+  const int64_t stride = tile.rows() * tile.panel;
+  if (inner.items.empty()) {
+    index.constant += inner.constant / tile.panel * stride;
+    return Linear::of_constant(inner.constant % tile.panel);
+  }
+  const bool name = inner.items.size() == 1 && inner.constant == 0 && inner.items[0].second == 1;
+  const std::string text = name ? inner.text() : "(" + inner.text() + ")";
+  const std::string panel = std::to_string(tile.panel);
+  index.add("(" + text + " / " + panel + ")", stride);
+  return Linear::of("(" + text + " % " + panel + ")");
+}
+
+}  // namespace
+
 Linear KernelEmitter::tile_index(const SharedTile& tile, const Coordinates& at) const {
   Linear index, row, inner;
   for (const TileAxis& a : tile.axes) {
@@ -21,6 +39,7 @@ Linear KernelEmitter::tile_index(const SharedTile& tile, const Coordinates& at) 
     }
   }
   index.add(row, tile.pitch);
+  if (tile.panel > 0) inner = within_panel(tile, inner, index);
   if (tile.swizzle_mask == 0 || row.is_zero()) {
     index.add(inner, 1);
     return index;
@@ -50,8 +69,16 @@ void KernelEmitter::barrier(Hazards::Need need) {
   if (need == Hazards::Need::kNothing) return;
   const bool waited = need == Hazards::Need::kWaitAndBarrier;
   if (waited) out_.line("sd::cp_async_wait<0>();");
-  out_.line("sd::sync_threads();");
+  sync_threads();
   hazards_.barrier(waited);
+}
+
+// Products under way end before it, as their operands may be overwritten behind it; what the
+// threads wrote is shown to those that start behind it.
+void KernelEmitter::sync_threads() {
+  settle_products();
+  if (warpgroups_) out_.line("sd::fence_async_proxy();");
+  out_.line("sd::sync_threads();");
 }
 
 // Before tiles of computations are read.

@@ -65,8 +65,11 @@ void KernelEmitter::reduction(uint32_t id) {
   std::vector<uint32_t> operands = scan_.locals[id];
   if (c.rescale != kNone) operands.push_back(c.rescale);
   read_barrier(operands);
+  const bool fresh = fresh_each_time(id), warpgroup = p.mma && p.mma->warpgroup;
   const auto loops = [&](const RegisterArray& into, const std::string& only) {
-    if (p.kind == Realisation::kMma) {
+    if (warpgroup) {
+      warpgroup_product(id, into, fresh);
+    } else if (p.kind == Realisation::kMma) {
       mma_loops(id, into, only);
     } else {
       reduce_loops(id, into, only);
@@ -79,17 +82,20 @@ void KernelEmitter::reduction(uint32_t id) {
     return;
   }
   const bool accumulator = !p.loops.empty() && c.accumulate_into == kNone;
-  const bool fresh = fresh_each_time(id);
   if (!accumulator) out_.line(result_array(id).declaration());
   out_.open("");
   const RegisterArray part = part_array(id);
   if (fresh) {
     if (separate_part(id)) out_.line(part.declaration());
-    fill(part, unit(kind));
+    if (!warpgroup) fill(part, unit(kind));
   }
   if (c.rescale != kNone) rescale(id, fresh ? result_array(id) : part);
   loops(part, "");
-  if (!p.deferred) finish({id}, accumulator && fresh);
+  const bool kept = !p.combine.needed() && !separate_part(id) && !p.shared;
+  if (!p.deferred) {
+    if (!kept) settle_products();
+    finish({id}, accumulator && fresh);
+  }
   if (c.accumulate_into != kNone) add_into(id);
   out_.close();
 }
@@ -144,7 +150,7 @@ void KernelEmitter::rescale(uint32_t id, const RegisterArray& array) {
     const std::string last = previous.element(row.index_in(row_layout));
     out_.line("const float now = " + now.text + ";");
     out_.line("const float scale = " + last + " == " + literal(kMinusInfinity) +
-              " ? 0.0f : " + exp_text(last + " - now") + ";");
+              " ? 0.0f : " + exp_difference(last, "now") + ";");
     out_.line(last + " = now;");
     // The registers of this row.
     std::vector<RegisterLoop> digits = row.loops();
@@ -164,8 +170,8 @@ void KernelEmitter::rescale(uint32_t id, const RegisterArray& array) {
   out_.close();
 }
 
-std::string KernelEmitter::exp_text(const std::string& x) {
-  return text_.exp({x, 2, {}, {}, {}, {}}).text;
+std::string KernelEmitter::exp_difference(const std::string& x, const std::string& y) {
+  return text_.exp({x + " - " + y, 2, {}, {}, {}, {}, x, y}).text;
 }
 
 // --- combination

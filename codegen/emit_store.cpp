@@ -15,6 +15,7 @@ struct KernelEmitter::StoreAccess {
 
 void KernelEmitter::store(const Store& store, const StorePlan& how) {
   const uint32_t id = store.computation;
+  settle_products_for(id);
   out_.blank();
   out_.line("// store " + computation(id).name + " -> " + graph_.tensors[store.tensor].decl.name);
   if (!how.from_registers) read_barrier({id});

@@ -43,6 +43,7 @@ std::vector<Text> part_texts() {
           {"checks.h", emulator_checks},
           {"operations.h", emulator_operations},
           {"matrices.h", emulator_matrices},
+          {"warpgroup.h", emulator_warpgroup},
           {"hooks.h", emulator_hooks},
           {"runtime.h", emulator_runtime},
           {"runtime.cpp", "#include \"runtime.h\"\n"},

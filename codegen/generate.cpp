@@ -76,6 +76,11 @@ std::string header(const std::string& name, const Target& target, const Device& 
   return text + "\n";
 }
 
+bool uses_warpgroups(const KernelPlan& plan) {
+  return std::any_of(plan.computations.begin(), plan.computations.end(),
+                     [](const ComputationPlan& p) { return p.mma && p.mma->warpgroup; });
+}
+
 // 16-bit results do not see the last bits of an exponential.
 bool narrow_outputs(const Program& program) {
   return std::all_of(program.outputs.begin(), program.outputs.end(),
@@ -96,6 +101,7 @@ Result<Generated> generate(const MuGraph& graph, const Program& program, const D
   const std::vector<int64_t> offsets = place_workspace(graph, plan.workspace_bytes);
   const CudaTextOptions text{narrow_outputs(program), options.round_casts};
   std::string kernels;
+  bool warpgroups = false;
   for (const Kernel& kernel : graph.kernels) {
     const int64_t blocks = block_count(kernel);
     if (blocks == 0) continue;  // nothing to compute
@@ -106,6 +112,14 @@ Result<Generated> generate(const MuGraph& graph, const Program& program, const D
     const Result<KernelPlan> planned = plan_kernel(graph, kernel);
     if (!planned.ok()) return planned.error();
     SUNDOG_RETURN_IF_ERROR(can_launch(kernel, *planned, device));
+    if (uses_warpgroups(*planned)) {
+      if (!target->warpgroups) {
+        return unsupported("kernel '" + kernel.name + "' has products of warp groups; " +
+                               device.name + " is " + device.arch,
+                           "write mma(m16n8k16)");
+      }
+      warpgroups = true;
+    }
     PlanKernel launch;
     launch.name = identifier(plan.name + "_" + kernel.name);
     launch.grid = {blocks, 1, 1};
@@ -119,8 +133,10 @@ Result<Generated> generate(const MuGraph& graph, const Program& program, const D
         {launch.name, blocks, launch.block, launch.shared_bytes, planned->registers});
     plan.kernels.push_back(std::move(launch));
   }
-  result.cuda = header(plan.name, *target, device, options) + std::string(kPrimitivesText) + "\n" +
-                kernels + launcher_text(plan, result.stats, graph);
+  std::string primitives(kPrimitivesText);
+  if (warpgroups) primitives += "\n" + std::string(kPrimitivesSm90Text);
+  result.cuda = header(plan.name, *target, device, options) + primitives + "\n" + kernels +
+                launcher_text(plan, result.stats, graph);
   return result;
 }
 

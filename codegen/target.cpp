@@ -18,6 +18,7 @@ Result<Target> target_of(const Device& device) {
   if (target.architecture < 80) {
     return unsupported("device " + device.name + " is " + device.arch + "; kernels need sm_80");
   }
+  target.warpgroups = arch == "sm_90a";
   const std::string number(arch.substr(kPrefix.size()));
   target.nvcc_flags = "-gencode=arch=compute_" + number + ",code=sm_" + number;
   return target;

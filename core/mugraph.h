@@ -67,7 +67,9 @@ struct Factor {
 
 enum class Storage : uint8_t { kReg, kShared };
 
-enum class MmaAtom : uint8_t { kNoAtom, kM16N8K16 };  // 16-bit operands, f32 accumulator
+// 16-bit operands, f32 accumulator.  kM16N8K16 belongs to a warp; kM64N8K16 to four neighbouring
+// ones, reads its operands from shared memory by itself and needs sm_90a.
+enum class MmaAtom : uint8_t { kNoAtom, kM16N8K16, kM64N8K16 };
 
 struct WarpSplit {
   AxisId factor = 0;

@@ -273,11 +273,8 @@ class KernelReader {
     if (from.has_accumulate_into()) {
       c.accumulate_into = reader_.id(from.accumulate_into(), computations(), "computation");
     }
-    if (from.mma() == text::name(MmaAtom::kM16N8K16)) {
-      c.mma = MmaAtom::kM16N8K16;
-    } else if (!from.mma().empty()) {
-      reader_.fail("an unknown mma atom");
-    }
+    c.mma = text::find_atom(from.mma());
+    if (c.mma == MmaAtom::kNoAtom && !from.mma().empty()) reader_.fail("an unknown mma atom");
     c.mma_swap = from.mma_swap();
     for (const auto& split : from.warps()) {
       c.warps.push_back({reader_.id(split.factor(), factors(), "factor"), split.count()});

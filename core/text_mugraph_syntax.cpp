@@ -135,11 +135,10 @@ class KernelParser {
       cursor_.take();
       cursor_.take();
       const Ident atom = cursor_.name("of an atom");
-      if (atom.text == name(MmaAtom::kM16N8K16)) {
-        to.mma = MmaAtom::kM16N8K16;
-      } else if (!cursor_.failed()) {
+      to.mma = find_atom(atom.text);
+      if (to.mma == MmaAtom::kNoAtom && !cursor_.failed()) {
         cursor_.diagnostics().fail(atom.at, "unknown mma atom '" + atom.text + "'",
-                                   "known: m16n8k16");
+                                   "known: m16n8k16, m64n8k16");
       }
       if (cursor_.accept(",")) to.mma_swap = cursor_.expect("swap", "after ','");
       return cursor_.expect(")", "after the atom");
@@ -191,8 +190,17 @@ std::string_view name(MmaAtom atom) {
       return "none";
     case MmaAtom::kM16N8K16:
       return "m16n8k16";
+    case MmaAtom::kM64N8K16:
+      return "m64n8k16";
   }
   return {};
+}
+
+MmaAtom find_atom(std::string_view text) {
+  for (MmaAtom atom : {MmaAtom::kM16N8K16, MmaAtom::kM64N8K16}) {
+    if (text == name(atom)) return atom;
+  }
+  return MmaAtom::kNoAtom;
 }
 
 MuGraphSyntax parse_mugraph_syntax(Cursor& cursor) {

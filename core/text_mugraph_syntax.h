@@ -65,5 +65,7 @@ MuGraphSyntax parse_mugraph_syntax(Cursor& cursor);
 // "reg" or "shared"; "m16n8k16".
 std::string_view name(Storage storage);
 std::string_view name(MmaAtom atom);
+// The atom of that name; kNoAtom if there is none.
+MmaAtom find_atom(std::string_view text);
 
 }  // namespace sundog::text

@@ -65,6 +65,11 @@ inline bool near_arena(const Worker& worker, const void* address) {
     case Conflict::kUninitialised:
       return report("uninitialised read", pc,
                     "%s reads %d bytes at shared offset %llu that nobody wrote", a, bytes, at);
+    case Conflict::kUnfenced:
+      return report("missing fence", pc,
+                    "an operation of %s reads %d bytes at shared offset %llu past the threads; %s "
+                    "wrote them and no fence_async_proxy of it followed",
+                    a, bytes, at, b);
   }
 }
 

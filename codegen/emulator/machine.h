@@ -43,6 +43,17 @@ struct Fiber {
   std::vector<Copy> copies;
 };
 
+// A warp's share of a product of warp groups that was started.
+struct GroupProduct {
+  float (*d[32])[4];
+  uint32_t a[32][4];
+  bool from_registers, across_a, across_b, add, committed, done;
+  uint64_t a_tile, b_tile;
+  int columns;
+  Operand operand;
+  void* pc;
+};
+
 // What the lanes of a warp hand to a collective; it lies on their stacks until all have come.
 struct Warp {
   uint32_t runnable;  // lanes
@@ -72,6 +83,7 @@ struct Worker {
   int threads = 0, warps = 0, live = 0;
   std::vector<Fiber> fibers;
   Warp warp[32];
+  std::vector<GroupProduct> products[32];  // by warp: not yet waited for
   Barrier barriers[16];
   int lines[32];  // of the barrier that the lanes of a warp are arriving at; 0: none
   Stacks stacks;

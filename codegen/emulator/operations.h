@@ -35,7 +35,18 @@ void check_address(const void* address, int bytes, Space space, bool write) {
 
 // --- meetings of a warp ---
 
-enum Operation { kShuffle = 1, kBallot, kSyncWarp, kLdmatrix, kMovmatrix, kMma };
+enum Operation {
+  kShuffle = 1,
+  kBallot,
+  kSyncWarp,
+  kLdmatrix,
+  kMovmatrix,
+  kMma,
+  kGroupFence,
+  kGroupMma,
+  kGroupCommit,
+  kGroupWait
+};
 
 inline const char* name_operation(int operation) {
   switch (operation) {
@@ -51,6 +62,14 @@ inline const char* name_operation(int operation) {
       return "movmatrix";
     case kMma:
       return "mma";
+    case kGroupFence:
+      return "warpgroup_fence";
+    case kGroupMma:
+      return "warpgroup_mma";
+    case kGroupCommit:
+      return "warpgroup_commit";
+    case kGroupWait:
+      return "warpgroup_wait";
   }
   return "";
 }

@@ -127,7 +127,10 @@ inline void run_block(Worker& worker, bool checked) {
   worker.abandoned = false;
   std::memset(worker.barriers, 0, sizeof worker.barriers);
   std::memset(worker.lines, 0, sizeof worker.lines);
-  for (int w = 0; w < worker.warps; ++w) worker.warp[w].arrived = worker.warp[w].runnable = 0;
+  for (int w = 0; w < worker.warps; ++w) {
+    worker.warp[w].arrived = worker.warp[w].runnable = 0;
+    worker.products[w].clear();
+  }
   std::memset(worker.arena, 0xff, worker.arena_bytes);  // NaN in every float type
   if (checked) worker.shadow.reset(worker.arena_bytes, worker.warps);
   for (int i = 0; i < worker.threads; ++i) {

@@ -33,7 +33,8 @@ enum class Conflict {
   kReadAfterWrite,
   kWriteAfterRead,
   kInFlight,
-  kUninitialised
+  kUninitialised,
+  kUnfenced
 };
 
 class Shadow {
@@ -49,7 +50,11 @@ class Shadow {
     warps_ = warps;
     tick_ = 1;
     for (int w = 0; w < warps; ++w) std::fill_n(clock_[w], warps, 1u);
+    fences_.assign(static_cast<std::size_t>(warps) * 32, 0);
   }
+
+  // What the thread wrote so far may be read past the threads.
+  void fence(Actor me) { ++fences_[thread_of(me)]; }
 
   uint32_t tick() { return ++tick_; }
   uint32_t* clock(int warp) { return clock_[warp]; }
@@ -82,7 +87,8 @@ class Shadow {
   }
 
   // Notes an access to [offset, offset + bytes); `other` becomes whom it conflicts with.
-  enum class Kind { kRead, kWrite, kCopyStart, kCopyLand };
+  // kAsyncRead: by a unit that does not see what threads wrote before they fence it.
+  enum class Kind { kRead, kAsyncRead, kWrite, kCopyStart, kCopyLand };
   Conflict access(uint64_t offset, int bytes, Kind kind, Actor me, Actor& other) {
     Conflict worst = Conflict::kNone;
     const uint64_t end = offset + static_cast<uint64_t>(bytes);
@@ -110,16 +116,22 @@ class Shadow {
     uint32_t read_epoch = 0;
     Actor writer = kNobody;
     Actor reader = kNobody;
-    uint16_t in_flight = 0;
+    uint8_t in_flight = 0;
+    uint8_t fences = 0;  // of the writer, when it wrote (modulo 256)
   };
   struct Crowd {
     uint32_t epoch[32];  // 0: no read by this warp
     Actor reader[32];
   };
 
+  static std::size_t thread_of(Actor a) {
+    return static_cast<std::size_t>((a >> 6) * 32 + (a & 31));
+  }
+
   void note(Cell& cell, Kind kind, Actor me, Actor& other, Conflict& worst) {
     if (kind == Kind::kCopyLand) {
       cell.in_flight = 0;
+      cell.fences = fences_[thread_of(me)];
       cell.writer = me;
       cell.write_epoch = clock_[me >> 6][me >> 6];
       return;
@@ -128,10 +140,14 @@ class Shadow {
       worst = Conflict::kInFlight;
       other = cell.writer;
     } else if (cell.writer != kNobody && !ordered(cell.writer, cell.write_epoch, me)) {
-      worst = kind == Kind::kRead ? Conflict::kReadAfterWrite : Conflict::kWriteWrite;
+      worst = reads(kind) ? Conflict::kReadAfterWrite : Conflict::kWriteWrite;
+      other = cell.writer;
+    } else if (kind == Kind::kAsyncRead && cell.writer != kNobody && worst == Conflict::kNone &&
+               cell.fences == fences_[thread_of(cell.writer)]) {
+      worst = Conflict::kUnfenced;
       other = cell.writer;
     }
-    if (kind == Kind::kRead) {
+    if (reads(kind)) {
       if (cell.writer == kNobody && worst == Conflict::kNone) worst = Conflict::kUninitialised;
       note_read(cell, me);
       return;
@@ -143,8 +159,11 @@ class Shadow {
     cell.reader = kNobody;
     cell.writer = me;
     cell.write_epoch = clock_[me >> 6][me >> 6];
+    cell.fences = fences_[thread_of(me)];
     if (kind == Kind::kCopyStart) cell.in_flight = 1;
   }
+
+  static bool reads(Kind kind) { return kind == Kind::kRead || kind == Kind::kAsyncRead; }
 
   uint32_t new_crowd() {
     if (free_crowds_.empty()) {
@@ -220,6 +239,7 @@ class Shadow {
   uint32_t clock_[32][32];
   std::vector<Cell> whole_, bytes_;
   std::vector<uint8_t> split_;
+  std::vector<uint8_t> fences_;  // of each thread, modulo 256
   std::vector<Crowd> crowds_;
   std::vector<uint32_t> free_crowds_;
 };

@@ -69,6 +69,12 @@ void copy_wait(int groups);
 void ldmatrix(uint32_t* dst, const void* row, int matrices, bool transposed, int line);
 uint32_t movmatrix(uint32_t src, int line);
 void mma(float* d, const uint32_t* a, uint32_t b0, uint32_t b1, Operand operand, int line);
+void fence_async_proxy();
+void warpgroup_fence(int line);
+void warpgroup_commit(int line);
+void warpgroup_wait(int line);
+void warpgroup_mma(float (*d)[4], const uint32_t* a, uint64_t a_tile, uint64_t b_tile, int columns,
+                   bool across_a, bool across_b, bool add, Operand operand, int line);
 float atomic_add(float* address, float value);
 uint32_t atomic_add(uint32_t* address, uint32_t value);
 uint32_t atomic_increment(uint32_t* address, uint32_t limit);
@@ -200,6 +206,7 @@ inline float exp_fast(float x) {
   const float result = ::expf(x);
   return result < 0x1p-126f ? 0.0f : result;
 }
+inline float exp_difference_fast(float x, float y) { return exp_fast(x - y); }
 inline float div_fast(float a, float b) { return a / b; }
 inline float reciprocal_fast(float x) { return 1.0f / x; }
 inline float max(float a, float b) {
@@ -374,6 +381,44 @@ inline void mma_m16n8k16<bf16>(float (&d)[4], const uint32_t (&a)[4], uint32_t b
 inline void mma_m16n8k8_tf32(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1,
                              int line = __builtin_LINE()) {
   emulator::mma(d, a, b0, b1, emulator::Operand::kTf32, line);
+}
+
+// --- products of warp groups ---
+
+inline void fence_async_proxy() { emulator::fence_async_proxy(); }
+template <int kRow>
+inline uint64_t matrix_tile(const void* first, int across) {
+  static_assert(kRow == 32 || kRow == 64 || kRow == 128, "rows of 32, 64 or 128 bytes");
+  const uint64_t mode = kRow == 128 ? 1 : kRow == 64 ? 2 : 3;
+  const auto offset =
+      static_cast<uint64_t>(static_cast<const unsigned char*>(first) - emulator::arena());
+  return mode << 62 | uint64_t{8 * kRow / 16} << 32 |
+         static_cast<uint64_t>(across / 16 & 0x3fff) << 16 | (offset & 0x3ffff) >> 4;
+}
+inline uint64_t matrix_tile_at(uint64_t tile, int bytes) {
+  return tile + static_cast<uint64_t>(bytes / 16);
+}
+inline void warpgroup_fence(int line = __builtin_LINE()) { emulator::warpgroup_fence(line); }
+inline void warpgroup_commit(int line = __builtin_LINE()) { emulator::warpgroup_commit(line); }
+template <int kCount>
+inline void warpgroup_wait(float (&d)[kCount][4], int line = __builtin_LINE()) {
+  emulator::warpgroup_wait(line);
+  asm volatile("" : : "r"(&d[0][0]) : "memory");  // other lanes wrote d
+}
+template <class T>
+inline constexpr emulator::Operand kOperandOf =
+    std::is_same_v<T, f16> ? emulator::Operand::kF16 : emulator::Operand::kBf16;
+template <class T, int kN, bool kAcrossA, bool kAcrossB>
+inline void warpgroup_mma(float (*d)[4], uint64_t a, uint64_t b, bool add,
+                          int line = __builtin_LINE()) {
+  static_assert(kN == 8 || kN == 16 || kN == 32 || kN == 64 || kN == 128, "no such width");
+  emulator::warpgroup_mma(d, nullptr, a, b, kN, kAcrossA, kAcrossB, add, kOperandOf<T>, line);
+}
+template <class T, int kN, bool kAcrossB>
+inline void warpgroup_mma(float (*d)[4], const uint32_t (&a)[4], uint64_t b, bool add,
+                          int line = __builtin_LINE()) {
+  static_assert(kN == 8 || kN == 16 || kN == 32 || kN == 64 || kN == 128, "no such width");
+  emulator::warpgroup_mma(d, a, 0, b, kN, false, kAcrossB, add, kOperandOf<T>, line);
 }
 
 // --- programmatic dependent launch: kernels run one after the other here ---

@@ -4,10 +4,15 @@
 
 namespace sundog {
 
-int64_t SharedTile::elements() const {
+int64_t SharedTile::rows() const {
   int64_t count = 1;
   for (size_t i = 0; i + 1 < axes.size(); ++i) count *= axes[i].extent;
-  return axes.empty() ? 1 : count * pitch;
+  return count;
+}
+
+int64_t SharedTile::elements() const {
+  if (axes.empty()) return 1;
+  return rows() * (panel > 0 ? axes.back().extent : pitch);
 }
 
 int64_t SharedTile::bytes() const { return elements() * sundog::bytes(dtype) * copies; }

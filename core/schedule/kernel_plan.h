@@ -36,25 +36,32 @@ enum class Realisation : uint8_t {
 
 // A tile in the shared arena, row-major; `copies` of them one after the other.  In a swizzled tile
 // the 16-byte words of a row are permuted: word w of row r lies at w ^ (r >> swizzle_shift &
-// swizzle_mask).
+// swizzle_mask).  Rows that are longer than a panel are cut into panels, which lie one after the
+// other, each with its part of all rows.
 struct SharedTile {
   std::vector<TileAxis> axes;  // outer to inner, with the extents allocated
   int64_t pitch = 1;           // elements from row to row of the innermost axis
+  int64_t panel = 0;           // elements of a row in one panel (then the pitch); 0: whole rows
   DType dtype = DType::kF32;
   int copies = 1;
   int swizzle_mask = 0, swizzle_shift = 0;
   int64_t offset = 0;       // bytes in the arena
+  int64_t alignment = 128;  // of the offset
   int first = 0, last = 0;  // statement positions between which it is needed
 
   int64_t elements() const;           // of one copy
+  int64_t rows() const;               // of one copy
   int64_t bytes() const;              // of all copies
   int64_t stride(AxisId axis) const;  // elements along an axis; 0 if the tile lacks it
 };
 
-// Operands and layouts of a sum of products on m16n8k16 atoms.
+// Operands and layouts of a sum of products on m16n8k16 atoms, or on those of a warp group, whose
+// four warps hold 16 rows each of 64: then the registers of a warp hold what m16n8k16 would give
+// them.
 struct MmaPlan {
+  bool warpgroup = false;
   uint32_t a = 0, b = 0;                                // computations: the M side and the N side
-  bool a_in_registers = false, b_in_registers = false;  // else ldmatrix
+  bool a_in_registers = false, b_in_registers = false;  // else from shared memory
   AxisId m = 0, n = 0, k = 0;                           // the axes that the atom cuts
   std::vector<AxisId> outer_k;                          // other reduced axes: loops around
   DType dtype = DType::kF16;

@@ -52,6 +52,7 @@ class MemoryPass {
       TileAxis& inner = tile.axes.back();
       inner.extent = round_up(inner.extent, kChunk / bytes(tile.dtype));
       ldmatrix_.push_back(a_side ? mma->a : mma->b);
+      if (mma->warpgroup) warpgroup_.push_back(a_side ? mma->a : mma->b);
     }
   }
 
@@ -67,6 +68,10 @@ class MemoryPass {
     int64_t rows = 1;
     for (size_t i = 0; i + 1 < tile->axes.size(); ++i) rows *= tile->axes[i].extent;
     int64_t pitch = row;
+    if (std::find(warpgroup_.begin(), warpgroup_.end(), id) != warpgroup_.end()) {
+      size_warpgroup_tile(*tile, row);
+      return;
+    }
     if (std::find(ldmatrix_.begin(), ldmatrix_.end(), id) != ldmatrix_.end()) {
       int64_t words = (row + kChunk - 1) / kChunk;
       if (words < 8) words = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(words)));
@@ -79,6 +84,19 @@ class MemoryPass {
       if (plan(id).kind != Realisation::kAsyncCopy && pitch / kChunk % 2 == 0) pitch += kChunk;
     }
     tile->pitch = pitch / size;
+  }
+
+  // The swizzles that the instructions of a warp group know are those of rows of 32, 64 and 128
+  // bytes, counted from a multiple of eight rows.
+  static void size_warpgroup_tile(SharedTile& tile, int64_t row) {
+    constexpr int64_t kPanel = 128;
+    const int64_t width = std::min(row, kPanel);
+    if (row > kPanel) tile.panel = kPanel / bytes(tile.dtype);
+    const int zeros = std::countr_zero(static_cast<uint64_t>(width / kChunk));
+    tile.pitch = width / bytes(tile.dtype);
+    tile.swizzle_mask = (1 << zeros) - 1;
+    tile.swizzle_shift = 3 - zeros;
+    tile.alignment = 8 * width;
   }
 
   // One value an element and warp, in f32.
@@ -152,7 +170,7 @@ class MemoryPass {
     std::stable_sort(tiles.begin(), tiles.end(), [](const SharedTile* a, const SharedTile* b) {
       return a->bytes() > b->bytes();
     });
-    constexpr int64_t kAlignment = 128, kSmall = 256;
+    constexpr int64_t kSmall = 256;
     for (size_t i = 0; i < tiles.size(); ++i) {
       SharedTile& tile = *tiles[i];
       std::vector<std::pair<int64_t, int64_t>> taken;
@@ -167,7 +185,7 @@ class MemoryPass {
       int64_t offset = 0;
       for (auto [begin, end] : taken) {
         if (offset + tile.bytes() <= begin) break;
-        offset = std::max(offset, round_up(end, kAlignment));
+        offset = std::max(offset, round_up(end, tile.alignment));
       }
       tile.offset = offset;
       x_.plan.shared_bytes = std::max(x_.plan.shared_bytes, offset + tile.bytes());
@@ -189,7 +207,10 @@ class MemoryPass {
       const bool reduction = p.kind == Realisation::kReduce || p.kind == Realisation::kMma;
       if (p.in_registers || reduction) held = words(p.layout, x_.computation(id).dtype);
       if (reduction) held = std::max(held, words(p.partial, DType::kF32));
-      if (p.mma) passing = slots(slice(p.mma->a_layout, AxisSet::of(p.mma->m))) * 4 + 8;
+      if (p.mma) {
+        passing =
+            p.mma->warpgroup ? 8 : slots(slice(p.mma->a_layout, AxisSet::of(p.mma->m))) * 4 + 8;
+      }
       const int first = outermost_first(id);
       const int last = p.in_registers ? last_use(id)
                        : p.deferred   ? std::max(p.finish_before, p.position)
@@ -211,7 +232,7 @@ class MemoryPass {
   }
 
   Context& x_;
-  std::vector<uint32_t> ldmatrix_;
+  std::vector<uint32_t> ldmatrix_, warpgroup_;  // computations whose tiles they read
 };
 
 }  // namespace

@@ -24,17 +24,64 @@ class MmaPass {
 
   std::optional<MmaPlan> run(Layout& iteration) {
     if (!find_operands() || !find_axes()) return std::nullopt;
-    spread_warps();
+    plan_.warpgroup = find_warpgroups();
+    if (!plan_.warpgroup) spread_warps();
+    lay_out(iteration);
+    if (plan_.warpgroup && !reaches_operands()) {
+      plan_.warpgroup = false;
+      spread_warps();
+      lay_out(iteration);
+    }
+    return plan_;
+  }
+
+ private:
+  void lay_out(Layout& iteration) {
     iteration = accumulator();
     plan_.a_layout = fragment(plan_.m, /*a_side=*/true);
     plan_.b_layout = fragment(plan_.n, /*a_side=*/false);
     plan_.k_steps = ceil_div(ceil_div(x_.extent(plan_.k), 16), warps_of(plan_.k));
     plan_.a_in_registers = held(a_, plan_.a_layout);
     plan_.b_in_registers = held(b_, plan_.b_layout);
-    return plan_;
   }
 
- private:
+  // Four warps beside one another along M, whole atoms, and nothing else to run over.
+  bool find_warpgroups() {
+    const Computation& c = x_.computation(id_);
+    if (c.mma != MmaAtom::kM64N8K16 || c.accumulate_into != kNone) return false;
+    if (!plan_.outer_k.empty() || x_.computation(id_).axes.size() != 2) return false;
+    const int64_t rows = x_.extent(plan_.m);
+    if (rows % 64 != 0 || x_.extent(plan_.n) % 8 != 0 || x_.extent(plan_.k) % 16 != 0) return false;
+    int64_t count = 0;
+    for (int64_t d = 4; d <= x_.kernel.warps; d += 4) {
+      if (x_.kernel.warps % d == 0 && rows / 16 % d == 0) count = d;
+    }
+    if (c.warps.size() > 1) return false;
+    if (c.warps.size() == 1) {
+      count = c.warps[0].factor == plan_.m && c.warps[0].count % 4 == 0 ? c.warps[0].count : 0;
+      if (count > 0 && rows / 16 % count != 0) return false;
+    }
+    if (count == 0) return false;
+    warps_ = {{plan_.m, count, 1, Holder::kWarp, 1}};
+    return true;
+  }
+
+  // Whether the instruction can fetch the operands: rows of 32, 64 or 128 bytes (longer ones are
+  // cut into panels of 128), in groups of eight.
+  bool reaches_operands() const {
+    const auto reaches = [&](const Operand& operand, AxisId rows, int64_t least) {
+      const std::optional<SharedTile>& tile = x_.plan.computations[operand.computation].shared;
+      if (!tile || tile->axes.size() != 2) return false;
+      const int64_t width = tile->axes[1].extent * bytes(tile->dtype);
+      const bool fits = width == 32 || width == 64 || width % 128 == 0;
+      if (!fits || tile->axes[0].extent % 8 != 0 || bytes(tile->dtype) != 2) return false;
+      // Across K an atom's rows of M or N lie in whole panels.
+      return tile->axes[1].axis != rows || width >= 2 * least;
+    };
+    if (plan_.b_in_registers) return false;
+    return reaches(b_, plan_.n, 1) && (plan_.a_in_registers || reaches(a_, plan_.m, 64));
+  }
+
   bool find_operands() {
     const Computation& c = x_.computation(id_);
     const ReduceTerm* reduce = root_reduction(x_.kernel, id_);
@@ -127,8 +174,10 @@ class MmaPass {
     }
   }
 
-  // Atoms of axis `f` in registers, then over warps.
+  // Atoms of axis `f` in registers, then over warps; of a warp group the other way round, as its
+  // four warps hold neighbouring rows.
   void place(Layout& layout, AxisId f, int64_t atom, int64_t& unit) const {
+    if (plan_.warpgroup && f == plan_.m) return place_warpgroups(layout, unit);
     const int64_t warps = warps_of(f), count = ceil_div(atoms(f), warps);
     if (count > 1) layout.modes.push_back({f, count, atom, Holder::kReg, unit});
     unit *= count;
@@ -137,6 +186,14 @@ class MmaPass {
       w.stride = atom * count;
       layout.modes.push_back(w);
     }
+  }
+
+  void place_warpgroups(Layout& layout, int64_t& unit) const {
+    const int64_t warps = warps_of(plan_.m), count = atoms(plan_.m) / warps;
+    layout.modes.push_back({plan_.m, 4, 16, Holder::kWarp, 1});
+    if (count > 1) layout.modes.push_back({plan_.m, count, 64, Holder::kReg, unit});
+    unit *= count;
+    if (warps > 4) layout.modes.push_back({plan_.m, warps / 4, 64 * count, Holder::kWarp, 4});
   }
 
   Layout accumulator() const {
