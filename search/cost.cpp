@@ -137,7 +137,7 @@ class Pricer {
   Pricer(const KernelProfile& profile, const Kernel& kernel, const std::vector<int64_t>& extents,
          const Machine& machine, int warp_choice, ThreadLevel& level)
       : p_(profile), extents_(extents), m_(machine), level_(level) {
-    choose_thread_level(kernel, profile.roles, extents, machine.sms, warp_choice, level_);
+    choose_thread_level(kernel, profile.roles, extents, machine, warp_choice, level_);
     blocks_ = count(profile.grid);
   }
 
@@ -247,7 +247,9 @@ class Pricer {
       const Role& role = p_.roles[i];
       const double times = blocks_ * count(role.loops);
       const double elements = times * count(role.tile | role.reduced);
-      if (level_.mma[i].use) {
+      if (level_.mma[i].warpgroup) {
+        tensor_ += times * level_.mma[i].padded / m_.warpgroup_gain;
+      } else if (level_.mma[i].use) {
         tensor_ += times * level_.mma[i].padded;
         shared_ += times * (operand_bytes(i, role.contraction->left, role.contraction->n) +
                             operand_bytes(i, role.contraction->right, role.contraction->m));

@@ -26,6 +26,8 @@ Machine machine_of(const Device& d) {
   m.l2_rate = d.l2_gb_per_s * 1e3;
   m.shared_rate = d.shared_bytes_per_clock_per_sm * sm_clocks;
   m.tensor_rate = tensor_tflop_per_s(d, DType::kF16) * 0.5e6 * kWarpMmaShare;
+  m.warpgroups = d.arch == "sm_90a";
+  m.warpgroup_gain = 1 / kWarpMmaShare;
   m.alu_rate = d.fma_per_clock_per_sm * sm_clocks;
   m.sfu_rate = d.sfu_per_clock_per_sm * sm_clocks;
   m.launch_us = d.graph_node_us;

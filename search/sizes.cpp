@@ -318,7 +318,7 @@ Kernel finish_kernel(const MuGraph& graph, const KernelPlan& plan, const Machine
   trim_masked(kernel);
   const KernelProfile p = profile(graph, kernel, plan.wide);
   const std::vector<int64_t> extents = priced_extents(kernel);
-  const ThreadLevel level = choose_thread_level(kernel, p.roles, extents, machine.sms, warp_choice);
+  const ThreadLevel level = choose_thread_level(kernel, p.roles, extents, machine, warp_choice);
   apply(level, kernel);
   for (size_t i = 0; i < kernel.computations.size(); ++i) {
     kernel.computations[i].warps = level.splits[i];

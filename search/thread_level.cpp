@@ -23,6 +23,8 @@ namespace {
 constexpr double kAtomM = 16, kAtomN = 8, kAtomK = 16;
 constexpr double kMostPadding = 16;  // how much faster a tensor core is than the FMA units
 constexpr int kMostWarps = 16;
+constexpr int kGroupWarps = 4;
+constexpr double kGroupColumns = 32;  // fewer leave a warp group's product waiting for its rows
 constexpr int kMmaWarps = 8;  // of a block with products, unless twice as many are asked for
 constexpr double kElementsPerThread = 16;      // where blocks queue: less overhead an element
 constexpr double kElementsPerThreadAlone = 8;  // where they do not: the shortest time of one
@@ -60,11 +62,11 @@ namespace {
 class Chooser {
  public:
   Chooser(const Kernel& kernel, const std::vector<Role>& roles, const std::vector<int64_t>& extents,
-          double sms, int warp_choice, ThreadLevel& level)
+          const Machine& machine, int warp_choice, ThreadLevel& level)
       : kernel_(kernel),
         roles_(roles),
         extents_(extents),
-        sms_(sms),
+        machine_(machine),
         warp_choice_(warp_choice),
         level_(level) {
     const size_t n = roles.size();
@@ -167,7 +169,7 @@ class Chooser {
     if (!any) {
       double blocks = 1;
       for (AxisId f : kernel_.grid) blocks *= static_cast<double>(extents_[f]);
-      const double elements = blocks > sms_ ? kElementsPerThread : kElementsPerThreadAlone;
+      const double elements = blocks > machine_.sms ? kElementsPerThread : kElementsPerThreadAlone;
       const double threads = std::ceil(largest / elements);
       level_.warps = floor_power(std::clamp<double>(std::ceil(threads / 32), 1, kMostWarps));
       return;
@@ -183,8 +185,36 @@ class Chooser {
       level_.warps_vary = pieces > kMmaWarps;
     }
     for (uint32_t i = 0; i < roles_.size(); ++i) {
-      if (level_.mma[i].use) split(i, chained, level_.splits[i]);
+      if (!level_.mma[i].use) continue;
+      level_.mma[i].warpgroup = suits_warpgroup(i);
+      if (level_.mma[i].warpgroup) {
+        level_.splits[i].push_back({widest(m_side(i)), level_.warps});
+      } else {
+        split(i, chained, level_.splits[i]);
+      }
     }
+  }
+
+  AxisSet m_side(uint32_t i) const { return rows_of(i); }
+  AxisSet n_side(uint32_t i) const {
+    const Contraction& c = *roles_[i].contraction;
+    return level_.mma[i].swap ? c.m : c.n;
+  }
+
+  // All warps along whole groups of rows, and tiles that the instruction can address
+  // (core/schedule/plan_mma.cpp).
+  bool suits_warpgroup(uint32_t i) const {
+    if (!machine_.warpgroups || level_.warps % kGroupWarps != 0) return false;
+    const Contraction& c = *roles_[i].contraction;
+    const AxisSet axes[] = {m_side(i), n_side(i), c.k};
+    for (AxisSet side : axes) {
+      if (side.empty()) return false;
+      const int64_t extent = extents_[widest(side)];
+      if (count(side) != static_cast<double>(extent)) return false;  // of several axes
+      if (extent != 16 && extent != 32 && extent % 64 != 0) return false;
+    }
+    const double rows = count(axes[0]);
+    return std::fmod(rows, kAtomM * level_.warps) == 0 && count(axes[1]) >= kGroupColumns;
   }
 
   // The factor with the most values, over which warps are laid.
@@ -230,7 +260,7 @@ class Chooser {
   const Kernel& kernel_;
   const std::vector<Role>& roles_;
   const std::vector<int64_t>& extents_;
-  double sms_;
+  const Machine& machine_;
   int warp_choice_;
   ThreadLevel& level_;
 };
@@ -238,15 +268,16 @@ class Chooser {
 }  // namespace
 
 void choose_thread_level(const Kernel& kernel, const std::vector<Role>& roles,
-                         const std::vector<int64_t>& extents, double sms, int warp_choice,
-                         ThreadLevel& out) {
-  Chooser(kernel, roles, extents, sms, warp_choice, out).run();
+                         const std::vector<int64_t>& extents, const Machine& machine,
+                         int warp_choice, ThreadLevel& out) {
+  Chooser(kernel, roles, extents, machine, warp_choice, out).run();
 }
 
 ThreadLevel choose_thread_level(const Kernel& kernel, const std::vector<Role>& roles,
-                                const std::vector<int64_t>& extents, double sms, int warp_choice) {
+                                const std::vector<int64_t>& extents, const Machine& machine,
+                                int warp_choice) {
   ThreadLevel level;
-  choose_thread_level(kernel, roles, extents, sms, warp_choice, level);
+  choose_thread_level(kernel, roles, extents, machine, warp_choice, level);
   return level;
 }
 
@@ -256,7 +287,9 @@ void apply(const ThreadLevel& level, Kernel& kernel) {
     Computation& c = kernel.computations[i];
     c.storage = level.storage[i];
     c.dtype = level.dtype[i];
-    c.mma = level.mma[i].use ? MmaAtom::kM16N8K16 : MmaAtom::kNoAtom;
+    c.mma = !level.mma[i].use        ? MmaAtom::kNoAtom
+            : level.mma[i].warpgroup ? MmaAtom::kM64N8K16
+                                     : MmaAtom::kM16N8K16;
     c.mma_swap = level.mma[i].use && level.mma[i].swap;
   }
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "search/kernel_plan.h"
+#include "search/machine.h"
 #include "search/roles.h"
 
 namespace sundog::search {
@@ -16,8 +17,9 @@ double tile_count(AxisSet factors, const std::vector<int64_t>& extents);
 // How a contraction of an m x n x k tile is computed.
 struct MmaChoice {
   bool use = false;
-  bool swap = false;  // the second operand is the M side
-  double padded = 0;  // multiply-adds including the padding of the atom
+  bool swap = false;       // the second operand is the M side
+  double padded = 0;       // multiply-adds including the padding of the atom
+  bool warpgroup = false;  // four warps together, operands straight from shared memory
 };
 MmaChoice choose_mma(double m, double n, double k);
 
@@ -36,11 +38,12 @@ struct ThreadLevel {
 // Elsewhere 2 allows a block of products twice as many warps, which hide more and leave each fewer
 // registers.
 ThreadLevel choose_thread_level(const Kernel& kernel, const std::vector<Role>& roles,
-                                const std::vector<int64_t>& extents, double sms, int warp_choice);
+                                const std::vector<int64_t>& extents, const Machine& machine,
+                                int warp_choice);
 // Into `out`, whose memory is used again.
 void choose_thread_level(const Kernel& kernel, const std::vector<Role>& roles,
-                         const std::vector<int64_t>& extents, double sms, int warp_choice,
-                         ThreadLevel& out);
+                         const std::vector<int64_t>& extents, const Machine& machine,
+                         int warp_choice, ThreadLevel& out);
 
 // Writes the choice into the computations, without the warp splits (factors are still to be
 // dropped).
