@@ -29,6 +29,7 @@ class MmaPass {
     lay_out(iteration);
     if (plan_.warpgroup && !reaches_operands()) {
       plan_.warpgroup = false;
+      warps_.clear();
       spread_warps();
       lay_out(iteration);
     }
