@@ -119,7 +119,7 @@ gqa_safe_golden_part(const sd::f16* __restrict__ Q, const sd::f16* __restrict__ 
             float pair[2];
 #pragma unroll
             for (int v = 0; v < 2; ++v) {
-              pair[v] = sd::exp_fast(s[r13][v + r14 * 2] * 0.125f - m[r14]);
+              pair[v] = sd::exp_difference_fast(s[r13][v + r14 * 2] * 0.125f, m[r14]);
             }
             p_[r14 + r13 * 2] = sd::pack_vec<sd::f16>(pair[0], pair[1]);
           }
@@ -132,7 +132,7 @@ gqa_safe_golden_part(const sd::f16* __restrict__ Q, const sd::f16* __restrict__ 
 #pragma unroll
           for (int r16 = 0; r16 < 2; ++r16) {
             const float now = m[r16];
-            const float scale = l_last[r16] == sd::bits_float(0xff800000u) ? 0.0f : sd::exp_fast(l_last[r16] - now);
+            const float scale = l_last[r16] == sd::bits_float(0xff800000u) ? 0.0f : sd::exp_difference_fast(l_last[r16], now);
             l_last[r16] = now;
             l[r16] *= scale;
           }
@@ -155,7 +155,7 @@ gqa_safe_golden_part(const sd::f16* __restrict__ Q, const sd::f16* __restrict__ 
 #pragma unroll
           for (int r22 = 0; r22 < 2; ++r22) {
             const float now = m[r22];
-            const float scale = o_last[r22] == sd::bits_float(0xff800000u) ? 0.0f : sd::exp_fast(o_last[r22] - now);
+            const float scale = o_last[r22] == sd::bits_float(0xff800000u) ? 0.0f : sd::exp_difference_fast(o_last[r22], now);
             o_last[r22] = now;
 #pragma unroll
             for (int r23 = 0; r23 < 2; ++r23) {
@@ -257,7 +257,7 @@ gqa_safe_golden_join(sd::f16* __restrict__ O, const float* __restrict__ part_m, 
   // w[k.s] = exp(ms - top)
   float w;
   {
-    w = sd::exp_fast(ms - top);
+    w = sd::exp_difference_fast(ms, top);
   }
   {
     const int k_s_3 = lane % 16;

@@ -58,7 +58,7 @@ softmax_golden_k0(const sd::f16* __restrict__ X, sd::f16* __restrict__ O) {
     for (int r7 = 0; r7 < 2; ++r7) {
 #pragma unroll
       for (int v = 0; v < 8; ++v) {
-        p_[v + r7 * 8] = sd::exp_fast(sd::to_float(xs[r7][v]) - m);
+        p_[v + r7 * 8] = sd::exp_difference_fast(sd::to_float(xs[r7][v]), m);
       }
     }
   }
