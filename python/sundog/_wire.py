@@ -47,7 +47,7 @@ class MessageType:
 class Message:
     """A message: its fields are attributes. A sub-message that is not there is None."""
 
-    def __init__(self, message_type: MessageType, **values: Any) -> None:
+    def __init__(self, message_type: MessageType, /, **values: Any) -> None:
         self._type = message_type
         for field in message_type.fields.values():
             setattr(self, field.name, values.pop(field.name, field.default()))
@@ -134,7 +134,7 @@ def schema() -> Mapping[str, MessageType]:
     return types
 
 
-def message(name: str, **values: Any) -> Message:
+def message(name: str, /, **values: Any) -> Message:
     return Message(schema()[name], **values)
 
 

@@ -1,0 +1,219 @@
+"""Which operators of an aten graph are fused with which.
+
+A kernel that is worth searching for is one step of a network: what leads up to a matrix product or a
+reduction (a norm, a mask), the product itself (or several that share what leads up to them, like queries, keys
+and values), and the elementwise tail (bias, activation, gate, residual). So each operator gets a level: that of
+its operands, plus one for a matrix product or a reduction whose operands come out of a matrix product of the
+same level. Connected operators of one level are a group. Levels only grow along edges, so groups never depend
+on one another in a circle.
+
+Views belong to nobody: each group reads through the views of its inputs, and a view that an eager operator or
+the caller wants is a view as ever.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, Iterable
+
+import torch
+
+from sundog.torch import lowering
+
+MAX_HEAVY = 4  # matrix products in one group
+MAX_NODES = 60
+
+
+class Group:
+    """Operators that become one program."""
+
+    def __init__(self, level: int) -> None:
+        self.level = level
+        self.nodes: list[Any] = []
+        self.inputs: list[Any] = []  # values from outside, views looked through
+        self.outputs: list[Any] = []
+
+
+class Partition:
+    def __init__(self, graph: torch.fx.Graph, max_rows: int) -> None:
+        self.graph = graph
+        self.max_rows = max_rows
+        self.reasons: dict[Any, str] = {}  # of nodes that stay eager
+        self.groups: list[Group] = []
+        self.group_of: dict[Any, Group] = {}
+        self.level: dict[Any, int] = {}
+
+    # What a node is -------------------------------------------------------------------------------
+
+    def is_view(self, node: Any) -> bool:
+        if node.op != "call_function":
+            return False
+        if node.target is operator.getitem:
+            return self.is_view(node.args[0])
+        return node.target in lowering.VIEWS
+
+    def is_part(self, node: Any) -> bool:
+        """Whether it is one result of an operator that has several."""
+        return node.op == "call_function" and node.target is operator.getitem and not self.is_view(node)
+
+    def base(self, node: Any) -> Any:
+        """The value that a chain of views looks at."""
+        while self.is_view(node):
+            node = node.args[0]
+        return node
+
+    def why_eager(self, node: Any) -> str | None:
+        """Why an operator cannot be part of a program, or None."""
+        if node in self.reasons:
+            return self.reasons[node]
+        if node.target is operator.getitem:
+            return self.why_eager(node.args[0])
+        if node.target not in lowering.OPERATORS:
+            return "it has no form in a program"
+        values = [v for v in node.meta.get("val", ()) if v is not None] if isinstance(node.meta.get("val"), (tuple, list)) else [node.meta.get("val")]
+        for value in values:
+            if not isinstance(value, torch.Tensor):
+                return "its result is no tensor"
+            if any(not isinstance(e, int) for e in value.shape):
+                return "its shape is symbolic"
+            if any(e == 0 for e in value.shape):
+                return "its result is empty"
+        return self._why_operands(node)
+
+    def _why_operands(self, node: Any) -> str | None:
+        for operand in node.all_input_nodes:
+            value = operand.meta.get("val")
+            if isinstance(value, torch.Tensor) and value.is_complex():
+                return "an operand is complex"
+        if node.target in lowering.HEAVY and (rows := _rows(node)) > self.max_rows:
+            return f"a matrix product of {rows} rows, for which the library's kernel is faster"
+        return None
+
+    # Levels and groups ----------------------------------------------------------------------------
+
+    def run(self) -> None:
+        self.groups, self.group_of, self.level = [], {}, {}
+        levels: dict[Any, tuple[int, bool]] = {}  # and whether there is a matrix product in it
+        last_random = 0
+        for node in self.graph.nodes:
+            if node.op != "call_function":
+                levels[node] = (0, False)
+                continue
+            above = [levels[n] for n in node.all_input_nodes]
+            level = max((lv for lv, _ in above), default=0)
+            full = any(f for lv, f in above if lv == level)
+            if self.is_view(node) or self.is_part(node):
+                levels[node] = (level, full)
+            elif (reason := self.why_eager(node)) is not None:
+                self.reasons.setdefault(node, reason)
+                level += 1
+                if node.is_impure() or torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+                    level = last_random = max(level, last_random + 1)  # random numbers come in order
+                levels[node] = (level, True)
+            elif node.target in lowering.HEAVY:
+                levels[node] = (level + 1, True) if full else (level, True)
+            elif node.target in lowering.REDUCTIONS:
+                levels[node] = (level + 1, False) if full else (level, False)
+            else:
+                levels[node] = (level, full)
+        self.level = {node: level for node, (level, _) in levels.items()}
+        self._sink()
+        self._collect()
+
+    def _computed(self, node: Any) -> bool:
+        """Whether a node can be part of a group."""
+        return node.op == "call_function" and not self.is_view(node) and node not in self.reasons and not (
+            self.is_part(node) and node.args[0] in self.reasons
+        )
+
+    def _users(self, node: Any) -> Iterable[Any]:
+        """Who reads a value, views looked through."""
+        for user in node.users:
+            if self.is_view(user):
+                yield from self._users(user)
+            else:
+                yield user
+
+    def _sink(self) -> None:
+        """A cheap step that one later group alone reads (the square before a mean) belongs to that group."""
+        for node in reversed(list(self.graph.nodes)):
+            if not self._computed(node) or node.target in lowering.HEAVY or node.target in lowering.REDUCTIONS:
+                continue
+            tensors = {self.base(n) for n in node.all_input_nodes}
+            users = list(self._users(node))
+            later = {self.level.get(u, 0) for u in users}
+            if len(tensors) == 1 and len(later) == 1 and users and all(self._computed(u) for u in users):
+                self.level[node] = max(self.level[node], later.pop())
+
+    def _collect(self) -> None:
+        leader: dict[Any, Any] = {}
+
+        def find(node: Any) -> Any:
+            while leader[node] is not node:
+                node = leader[node]
+            return node
+
+        nodes = [n for n in self.graph.nodes if self._computed(n)]
+        for node in nodes:
+            leader[node] = node
+            for operand in node.all_input_nodes:
+                source = self.base(operand)
+                if source in leader and self.level[source] == self.level[node]:
+                    leader[find(node)] = find(source)
+        gathered: dict[Any, Group] = {}
+        for node in nodes:
+            group = gathered.setdefault(find(node), Group(self.level[node]))
+            group.nodes.append(node)
+        for group in gathered.values():
+            self._keep(group)
+
+    def _keep(self, group: Group) -> None:
+        heavy = [n for n in group.nodes if n.target in lowering.HEAVY]
+        worth = len([n for n in group.nodes if not self.is_part(n)])
+        reductions = [n for n in group.nodes if n.target in lowering.REDUCTIONS]
+        if len(heavy) > MAX_HEAVY or worth > MAX_NODES:
+            reason = f"a group of {worth} operators with {len(heavy)} matrix products is too large to search"
+        elif worth < 2 and not heavy and not reductions:
+            reason = "a single elementwise operator has nothing to be fused with"
+        else:
+            self.groups.append(group)
+            for node in group.nodes:
+                self.group_of[node] = group
+            self._connect(group)
+            return
+        for node in group.nodes:
+            self.reasons.setdefault(node, reason)
+
+    def _connect(self, group: Group) -> None:
+        members = set(group.nodes)
+        inputs: dict[Any, None] = {}
+        for node in group.nodes:
+            if not self.is_part(node):
+                for operand in node.all_input_nodes:
+                    if (source := self.base(operand)) not in members:
+                        inputs[source] = None
+            value = node.meta.get("val")
+            outside = any(user not in members for user in self._users(node))
+            if outside and isinstance(value, torch.Tensor):
+                group.outputs.append(node)
+        order = {node: i for i, node in enumerate(self.graph.nodes)}
+        group.inputs = sorted(inputs, key=lambda node: order[node])
+
+    def give_up(self, group: Group, reason: str, culprit: str | None) -> None:
+        """Leaves a group to PyTorch, or only the operator that is to blame."""
+        blamed = [n for n in group.nodes if n.name == culprit]
+        for node in blamed or group.nodes:
+            self.reasons[node] = reason
+
+
+def _rows(node: Any) -> int:
+    """Rows of a matrix product: what a batch or a prompt is long; of attention, the queries of one head."""
+    shapes = [n.meta["val"].shape for n in node.all_input_nodes if isinstance(n.meta.get("val"), torch.Tensor)]
+    if node.target is torch.ops.aten.addmm.default:
+        shapes = shapes[1:]
+    if node.target is torch.ops.aten.linear.default:
+        rows = 1
+        for extent in shapes[0][:-1]:
+            rows *= extent
+        return rows
+    return int(shapes[0][-2]) if len(shapes[0]) > 1 else 1

@@ -1,0 +1,207 @@
+"""A compiled subgraph as a callable on torch tensors.
+
+On a GPU a call checks what it is given, allocates the outputs with PyTorch's allocator, and enqueues the
+launches into the current stream: it never waits, so a CUDA graph may capture it. On the CPU it runs in the
+emulator, or leaves the work to PyTorch.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import itertools
+import logging
+import threading
+from typing import Any, Callable, Sequence
+
+import torch
+
+from sundog import _library
+from sundog._library import SundogError
+from sundog.kernel import Kernel, SavedKernel
+
+log = logging.getLogger("sundog")
+
+# Multiplications that the emulator does in about a second.
+EMULATED_WORK = 2e6
+ALIGNMENT = 16
+
+_names: dict[str, Any] = {}
+_lock = threading.Lock()
+_numbers = itertools.count()
+
+
+class Expected:
+    """What a tensor must be: shape, strides, type, device."""
+
+    def __init__(self, name: str, tensor: torch.Tensor, align: int = ALIGNMENT) -> None:
+        self.name = name
+        self.shape, self.stride = tuple(tensor.shape), tuple(tensor.stride())
+        self.dtype, self.device = tensor.dtype, tensor.device
+        self.align = align
+
+    def complaint(self, value: Any) -> str | None:
+        if not isinstance(value, torch.Tensor):
+            return f"{self.name} is {type(value).__name__}, not a tensor"
+        if value.dtype != self.dtype:
+            return f"{self.name} has the type {value.dtype}; this kernel was compiled for {self.dtype}"
+        if tuple(value.shape) != self.shape:
+            return f"{self.name} has the shape {tuple(value.shape)}; this kernel was compiled for {self.shape}"
+        if value.device != self.device:
+            return f"{self.name} is on {value.device}; this kernel was compiled for {self.device}"
+        return None
+
+
+def _same_memory_order(shape: tuple[int, ...], a: Sequence[int], b: Sequence[int]) -> bool:
+    return all(x == y for e, x, y in zip(shape, a, b) if e > 1)
+
+
+class FusedKernel:
+    """Callable: tensors in the order of the program's inputs, to one tensor or a tuple of them.
+
+    `fallback` computes the same by PyTorch; it is what runs on the CPU where the emulator would be slow."""
+
+    def __init__(
+        self, kernel: Kernel | SavedKernel, inputs: Sequence[Expected], outputs: Sequence[Expected],
+        fallback: Callable[..., Any] | None = None, on: str = "auto",
+    ) -> None:  # fmt: skip
+        self.kernel = kernel
+        self.__name__ = self.__qualname__ = f"fused_{kernel.name}"  # what graphs print
+        self.inputs, self.outputs = list(inputs), list(outputs)
+        self.fallback = fallback
+        self.device = self.outputs[0].device
+        self.workspace_bytes = 0
+        self.on = self._where(on)
+        self._op: Any = None
+        self._single = len(self.outputs) == 1
+        self._input_array = ctypes.c_void_p * max(len(self.inputs), 1)
+        self._output_array = ctypes.c_void_p * len(self.outputs)
+        if self.on in ("gpu", "emulator"):
+            self._prepare()
+
+    def _where(self, on: str) -> str:
+        if self.device.type == "cuda":
+            return "gpu"
+        if self.device.type != "cpu":
+            return "eager"
+        if on == "auto":
+            small = isinstance(self.kernel, Kernel) and self.kernel.program.work <= EMULATED_WORK
+            return "emulator" if small or self.fallback is None else "eager"
+        return on
+
+    def _prepare(self) -> None:
+        if isinstance(self.kernel, SavedKernel):
+            self._loaded: Any = self.kernel
+        elif self.on == "emulator":
+            self._loaded = self.kernel.load(_library.EMULATOR)
+        else:
+            index = self.device.index if self.device.index is not None else torch.cuda.current_device()
+            torch.cuda.init()
+            self._loaded = self.kernel.load(index)
+            self._index = index
+        self.workspace_bytes = self._loaded.workspace_bytes
+        # Most calls have the same few shapes: what does not change is made once.
+        self._layouts = [(e.shape, e.stride, e.dtype) for e in self.outputs]
+
+    # Calling --------------------------------------------------------------------------------------
+
+    def __call__(self, *tensors: torch.Tensor) -> Any:
+        if torch.compiler.is_compiling():
+            return self.op(*tensors)
+        return self._run(*tensors)
+
+    def _run(self, *tensors: torch.Tensor) -> Any:
+        if len(tensors) != len(self.inputs):
+            raise SundogError(f"{self.name} takes {len(self.inputs)} tensors and got {len(tensors)}")
+        addresses = []
+        kept = []  # copies must live until the launches are enqueued
+        for expected, value in zip(self.inputs, tensors):
+            try:
+                good = (
+                    value.dtype is expected.dtype and value.shape == expected.shape and value.device == expected.device
+                )
+            except AttributeError:
+                good = False
+            if not good:
+                raise SundogError(expected.complaint(value) or f"{expected.name} does not fit")
+            address = value.data_ptr()
+            if value.stride() != expected.stride or address % expected.align:
+                if not _same_memory_order(expected.shape, value.stride(), expected.stride) or address % expected.align:
+                    value = self._copied(expected, value)
+                    kept.append(value)
+                    address = value.data_ptr()
+            addresses.append(address)
+        if self.on == "eager":
+            assert self.fallback is not None
+            return self.fallback(*tensors)
+        device = self.device
+        results = [torch.empty_strided(s, st, dtype=dt, device=device) for s, st, dt in self._layouts]
+        inputs = self._input_array(*addresses)
+        outputs = self._output_array(*[r.data_ptr() for r in results])
+        if self.on == "emulator":
+            self._loaded.launch(inputs, outputs)
+        else:
+            stream = torch._C._cuda_getCurrentRawStream(self._index)
+            workspace = 0
+            if self.workspace_bytes:
+                scratch = torch.empty(self.workspace_bytes, dtype=torch.uint8, device=device)
+                workspace = scratch.data_ptr()
+            self._loaded.launch(inputs, outputs, workspace, stream)
+        return results[0] if self._single else tuple(results)
+
+    def _copied(self, expected: Expected, value: torch.Tensor) -> torch.Tensor:
+        """The same values in the memory order that the kernel reads."""
+        copy = torch.empty_strided(expected.shape, expected.stride, dtype=expected.dtype, device=expected.device)
+        if any(s == 0 and e > 1 for s, e in zip(expected.stride, expected.shape)):
+            raise SundogError(
+                f"{expected.name} has the strides {tuple(value.stride())}; this kernel was compiled for {expected.stride}"
+            )
+        copy.copy_(value)
+        log.info("%s: %s is copied into the memory order that the kernel was compiled for", self.name, expected.name)
+        return copy
+
+    # As an operator of PyTorch --------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        return self.kernel.name
+
+    def empty(self) -> Any:
+        made = [torch.empty_strided(e.shape, e.stride, dtype=e.dtype, device=e.device) for e in self.outputs]
+        return made[0] if self._single else tuple(made)
+
+    @property
+    def op(self) -> Any:
+        """The kernel as a custom operator `sundog::...`, with a fake kernel, for torch.compile and
+        torch.export. It mutates nothing."""
+        with _lock:
+            if self._op is None:
+                self._op = self._register()
+            return self._op
+
+    def _register(self) -> Any:
+        source = self.kernel.cuda_source.encode()
+        digest = hashlib.sha256(source).hexdigest()[:10]
+        name = f"sundog::{self.name}_{digest}_{next(_numbers)}"
+        arguments = ", ".join(f"Tensor x{i}" for i in range(len(self.inputs)))
+        result = "Tensor" if self._single else "(" + ", ".join(["Tensor"] * len(self.outputs)) + ")"
+        op = torch.library.custom_op(name, self._run, mutates_args=(), schema=f"({arguments}) -> {result}")
+
+        @op.register_fake
+        def fake(*tensors: Any) -> Any:
+            for expected, value in zip(self.inputs, tensors):
+                if tuple(value.shape) != expected.shape or value.dtype != expected.dtype:
+                    raise SundogError(expected.complaint(value) or "another shape")
+            made = [
+                tensors[0].new_empty_strided(e.shape, e.stride, dtype=e.dtype, device=e.device)
+                if tensors
+                else torch.empty_strided(e.shape, e.stride, dtype=e.dtype, device=e.device)
+                for e in self.outputs
+            ]
+            return made[0] if self._single else tuple(made)
+
+        _names[name] = op
+        return op
+
+    def __repr__(self) -> str:
+        return f"<sundog.torch.FusedKernel {self.name} on {self.on}: {self.kernel!r}>"
