@@ -108,15 +108,24 @@ class Reader {
     }
     access.renamed = true;
     access.dims = copy_of(out_.values[value].dims);
-    Dim apart = flattened(access.dims);
-    out_.axes.keep_apart(apart);
-    // A summed axis of the operand must not meet one that it is read along.
-    const Dim& bound = out_.values[value].bound;
-    apart.insert(apart.end(), bound.begin(), bound.end());
-    out_.axes.keep_apart(apart);
+    keep_from_capture(out_.values[value], access.dims);
     if (attempt(access.dims, targets, all)) return access;
     return unsupported("dimensions of " + shape_text(out_.values[value].extents) +
                        " cannot be matched with the others");
+  }
+
+  // A value is read along `fresh` axes in place of its own.  None of them may meet an axis that the
+  // value sums over, which would capture it; an axis's own name is no danger, since inside of that sum
+  // it means the summed axis already.
+  void keep_from_capture(const Value& value, const Dims& fresh) {
+    const Dim own = flattened(out_.axes.resolved(value.dims)), read = flattened(fresh);
+    out_.axes.keep_apart(read);
+    const Dim bound = out_.axes.resolved(value.bound);
+    for (size_t i = 0; i < read.size(); ++i) {
+      for (const AxisVar summed : bound) {
+        if (summed != own[i]) out_.axes.keep_apart({read[i], summed});
+      }
+    }
   }
 
   Dims copy_of(const Dims& dims) {

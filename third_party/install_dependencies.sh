@@ -14,6 +14,7 @@ wanted=(
   "ccache ccache"
   "git git"
   "python3 python3"
+  "python3-venv -"
   "clang-format-14 clang-format-14"
   "protobuf-compiler protoc"
   "libprotobuf-dev -"

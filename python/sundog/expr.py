@@ -273,7 +273,7 @@ def where(condition: Condition, then: Tensor | Number, otherwise: Tensor | Numbe
     values = [t if isinstance(t, Tensor) else constant(t) for t in (then, otherwise)]
     count = len(condition.operands)
     form = "select(%s, {%d}, {%d})" % (condition.text, count, count + 1)
-    return Tensor(_merged(condition.axes, *[v.axes for v in values]), form, [*condition.operands, *values])
+    return Tensor(_merged(*[v.axes for v in values], condition.axes), form, [*condition.operands, *values])
 
 
 def _unary(name: str):

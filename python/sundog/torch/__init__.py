@@ -10,6 +10,7 @@ import logging
 from typing import Any, Callable, Sequence
 
 import torch
+import torch._dynamo
 
 from sundog._library import SundogError
 from sundog.kernel import Kernel, SavedKernel
@@ -19,6 +20,9 @@ from sundog.torch.operators import KeepAttention
 from sundog.torch.runtime import Expected, FusedKernel
 
 log = logging.getLogger("sundog")
+
+if "sundog" not in torch._dynamo.list_backends(exclude_tags=()):  # installed, it is found by its entry point
+    torch._dynamo.register_backend(name="sundog")(sundog_backend)
 
 
 class Optimized:
@@ -32,6 +36,8 @@ class Optimized:
         self.report = report
         self._expected = [Expected(f"argument {i}", t) if isinstance(t, torch.Tensor) else t for i, t in enumerate(examples)]
         self._direct = self._single_kernel()
+        for kernel in self.kernels:
+            kernel.register()
 
     @property
     def kernels(self) -> list[FusedKernel]:

@@ -6,6 +6,7 @@ views and aliases are its business), and comes here as aten operators. Options a
     on          where kernels run without a GPU: "auto", "emulator", "eager"
     max_rows    matrix products of more rows are left to the library (64)
     fullgraph   refuse what cannot be fused entirely
+    keep_unfused  keep kernels for which no fusion was found, instead of PyTorch's
     report      a sundog.torch.Report to write into
 """
 

@@ -21,7 +21,7 @@ from sundog.torch.runtime import Expected, FusedKernel
 
 log = logging.getLogger("sundog")
 
-DEFAULTS = {"budget": "10s", "on": "auto", "max_rows": 64, "fullgraph": False, "report": None}
+DEFAULTS = {"budget": "10s", "on": "auto", "max_rows": 64, "fullgraph": False, "report": None, "keep_unfused": False}
 MAX_ATTEMPTS = 40
 
 
@@ -212,15 +212,19 @@ class Compiler:
         self.on = known.pop("on")
         self.max_rows = known.pop("max_rows")
         self.fullgraph = known.pop("fullgraph")
+        self.keep_unfused = known.pop("keep_unfused")
         self.report = known.pop("report") or Report()
         self.search = known
 
     def run(self) -> torch.fx.GraphModule:
         partition = Partition(self.module.graph, self.max_rows)
-        programs = lower_groups(partition)
-        kernels: dict[Group, FusedKernel] = {}
-        for group, program in programs:
-            kernels[group] = self._kernel(partition, group, program)
+        while True:
+            kernels = {group: self._kernel(partition, group, program) for group, program in lower_groups(partition)}
+            unfused = [group for group, kernel in kernels.items() if self._is_unfused(kernel)]
+            if not unfused or self.keep_unfused:
+                break
+            for group in unfused:
+                partition.give_up(group, "the search found nothing better than one kernel an operator", None)
         self._explain(partition, kernels)
         return self._assemble(partition, kernels)
 
@@ -236,6 +240,13 @@ class Compiler:
         inputs = [Expected(n.name, n.meta["val"], n.meta.get("sundog_align", 16)) for n in group.inputs]
         outputs = [Expected(n.name, n.meta["val"]) for n in group.outputs]
         return FusedKernel(kernel, inputs, outputs, _fallback(partition, group), self.on)
+
+    @staticmethod
+    def _is_unfused(kernel: FusedKernel) -> bool:
+        """Whether the best that was found is the program as it stands, in more than one kernel."""
+        report = kernel.kernel.result.report
+        same = report.unfused is not None and report.unfused.structure == report.candidates[0].structure
+        return same and kernel.kernel.launches > 1
 
     def _explain(self, partition: Partition, kernels: dict[Group, FusedKernel]) -> None:
         for group, kernel in kernels.items():

@@ -22,6 +22,7 @@ from sundog.torch import lowering
 
 MAX_HEAVY = 4  # matrix products in one group
 MAX_NODES = 60
+SKINNY = 64  # a matrix product that sums over so few is a step like any other (a low-rank correction)
 
 
 class Group:
@@ -32,6 +33,9 @@ class Group:
         self.nodes: list[Any] = []
         self.inputs: list[Any] = []  # values from outside, views looked through
         self.outputs: list[Any] = []
+
+    def heavy(self) -> int:
+        return sum(n.target in lowering.HEAVY for n in self.nodes)
 
 
 class Partition:
@@ -111,7 +115,7 @@ class Partition:
                     level = last_random = max(level, last_random + 1)  # random numbers come in order
                 levels[node] = (level, True)
             elif node.target in lowering.HEAVY:
-                levels[node] = (level + 1, True) if full else (level, True)
+                levels[node] = (level + 1, True) if full and not _skinny(node) else (level, True)
             elif node.target in lowering.REDUCTIONS:
                 levels[node] = (level + 1, False) if full else (level, False)
             else:
@@ -168,35 +172,67 @@ class Partition:
             self._keep(group)
 
     def _keep(self, group: Group) -> None:
-        heavy = [n for n in group.nodes if n.target in lowering.HEAVY]
-        worth = len([n for n in group.nodes if not self.is_part(n)])
-        reductions = [n for n in group.nodes if n.target in lowering.REDUCTIONS]
-        if len(heavy) > MAX_HEAVY or worth > MAX_NODES:
-            reason = f"a group of {worth} operators with {len(heavy)} matrix products is too large to search"
-        elif worth < 2 and not heavy and not reductions:
-            reason = "a single elementwise operator has nothing to be fused with"
-        else:
-            self.groups.append(group)
-            for node in group.nodes:
-                self.group_of[node] = group
-            self._connect(group)
-            return
-        for node in group.nodes:
+        members = set(group.nodes)
+        outputs = [
+            node for node in group.nodes
+            if isinstance(node.meta.get("val"), torch.Tensor) and any(u not in members for u in self._users(node))
+        ]  # fmt: skip
+        worth = [n for n in group.nodes if not self.is_part(n)]
+        if not outputs:
+            return self._leave(group.nodes, "nothing reads its result")
+        if len(worth) < 2 and not group.heavy() and worth[0].target not in lowering.REDUCTIONS:
+            return self._leave(group.nodes, "a single elementwise operator has nothing to be fused with")
+        if _fits(group):
+            self._add(group, outputs)
+            return None
+        return self._keep_parts(group, outputs)
+
+    def _keep_parts(self, group: Group, outputs: list[Any]) -> None:
+        """A group that is too large, as one group for each few of its outputs: what they share (a norm) is
+        computed in each."""
+        part, wanted = Group(group.level), []
+        for output in outputs:
+            alone = self._ancestors(group, [output])
+            both = self._ancestors(group, [*wanted, output])
+            if wanted and not _fits(both):
+                self._add(part, wanted)
+                part, wanted = alone, [output]
+            else:
+                part, wanted = both, [*wanted, output]
+            if not _fits(alone):
+                self._leave(
+                    [n for n in alone.nodes if n not in self.group_of],
+                    f"a group of {len(alone.nodes)} operators with {alone.heavy()} matrix products is too large to search",
+                )
+                part, wanted = Group(group.level), []
+        if wanted:
+            self._add(part, wanted)
+
+    def _ancestors(self, group: Group, outputs: list[Any]) -> Group:
+        members, wanted, todo = set(group.nodes), set(), list(outputs)
+        while todo:
+            node = self.base(todo.pop())
+            if node in members and node not in wanted:
+                wanted.add(node)
+                todo += node.all_input_nodes
+        part = Group(group.level)
+        part.nodes = [n for n in group.nodes if n in wanted]
+        return part
+
+    def _leave(self, nodes: Iterable[Any], reason: str) -> None:
+        for node in nodes:
             self.reasons.setdefault(node, reason)
 
-    def _connect(self, group: Group) -> None:
+    def _add(self, group: Group, outputs: list[Any]) -> None:
+        self.groups.append(group)
         members = set(group.nodes)
-        inputs: dict[Any, None] = {}
+        inputs: set[Any] = set()
         for node in group.nodes:
+            self.group_of[node] = group
             if not self.is_part(node):
-                for operand in node.all_input_nodes:
-                    if (source := self.base(operand)) not in members:
-                        inputs[source] = None
-            value = node.meta.get("val")
-            outside = any(user not in members for user in self._users(node))
-            if outside and isinstance(value, torch.Tensor):
-                group.outputs.append(node)
+                inputs |= {self.base(operand) for operand in node.all_input_nodes} - members
         order = {node: i for i, node in enumerate(self.graph.nodes)}
+        group.outputs = list(outputs)
         group.inputs = sorted(inputs, key=lambda node: order[node])
 
     def give_up(self, group: Group, reason: str, culprit: str | None) -> None:
@@ -204,6 +240,18 @@ class Partition:
         blamed = [n for n in group.nodes if n.name == culprit]
         for node in blamed or group.nodes:
             self.reasons[node] = reason
+
+
+def _fits(group: Group) -> bool:
+    return group.heavy() <= MAX_HEAVY and len(group.nodes) <= MAX_NODES
+
+
+def _skinny(node: Any) -> bool:
+    """Whether a matrix product sums over few elements: it adds nothing to what must be read."""
+    shapes = [n.meta["val"].shape for n in node.all_input_nodes if isinstance(n.meta.get("val"), torch.Tensor)]
+    if node.target in (torch.ops.aten.mm.default, torch.ops.aten.bmm.default):
+        return int(shapes[0][-1]) <= SKINNY
+    return False
 
 
 def _rows(node: Any) -> int:

@@ -174,10 +174,15 @@ class FusedKernel:
     def op(self) -> Any:
         """The kernel as a custom operator `sundog::...`, with a fake kernel, for torch.compile and
         torch.export. It mutates nothing."""
+        if self._op is None:
+            self.register()
+        return self._op
+
+    def register(self) -> None:
+        """Makes the operator now; tracing cannot."""
         with _lock:
             if self._op is None:
                 self._op = self._register()
-            return self._op
 
     def _register(self) -> Any:
         source = self.kernel.cuda_source.encode()
@@ -201,7 +206,7 @@ class FusedKernel:
             return made[0] if self._single else tuple(made)
 
         _names[name] = op
-        return op
+        return getattr(torch.ops.sundog, name.removeprefix("sundog::")).default
 
     def __repr__(self) -> str:
         return f"<sundog.torch.FusedKernel {self.name} on {self.on}: {self.kernel!r}>"
