@@ -115,8 +115,8 @@ class Reader {
   }
 
   // A value is read along `fresh` axes in place of its own.  None of them may meet an axis that the
-  // value sums over, which would capture it; an axis's own name is no danger, since inside of that sum
-  // it means the summed axis already.
+  // value sums over, which would capture it; an axis's own name is no danger, since inside of that
+  // sum it means the summed axis already.
   void keep_from_capture(const Value& value, const Dims& fresh) {
     const Dim own = flattened(out_.axes.resolved(value.dims)), read = flattened(fresh);
     out_.axes.keep_apart(read);
