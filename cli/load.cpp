@@ -7,6 +7,7 @@
 #include "cli/result_folder.h"
 #include "core/proto.h"
 #include "core/text.h"
+#include "frontend/onnx.h"
 
 namespace sundog::cli {
 namespace {
@@ -109,6 +110,11 @@ Result<Program> load_program(const std::string& path, const Invocation& invocati
     if (!program.ok()) return program.error();
     return program;
   }
+  if (kind == FileKind::kBinary && path.ends_with(".onnx")) {
+    const Result<frontend::Graph> graph = frontend::graph_of_onnx(*text, invocation.defines);
+    if (!graph.ok()) return graph.error();
+    return frontend::program_of(*graph);
+  }
   if (kind == FileKind::kBinary || kind == FileKind::kMuGraph) {
     return wrong_kind(path, "a program", kind);
   }
@@ -177,6 +183,7 @@ Result<Loadable> kind_of_path(const std::string& path, const Invocation& invocat
       return Loadable::kMuGraph;
     case FileKind::kBinary:
       if (path.ends_with(".pb")) return Loadable::kResult;
+      if (path.ends_with(".onnx")) return Loadable::kProgram;
       break;
     case FileKind::kText:
       break;

@@ -33,9 +33,10 @@ if(SUNDOG_BENCHMARKS)
   find_package(benchmark QUIET)
 endif()
 
-# core/sundog.proto, compiled apart from core: generated code is not held to our warnings, and its
+# The .proto files of core and frontend, compiled apart from them: generated code is not held to our warnings, and its
 # headers are seen by the .cpp files that convert, never by a header of ours.
-file(GLOB sundog_protos CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/core/*.proto)
+file(GLOB sundog_protos CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/core/*.proto
+  ${PROJECT_SOURCE_DIR}/frontend/*.proto)
 if(sundog_protos)
   add_library(sundog_proto STATIC ${sundog_protos})
   protobuf_generate(TARGET sundog_proto LANGUAGE cpp

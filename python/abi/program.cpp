@@ -3,6 +3,7 @@
 #include "core/proto.h"
 #include "core/text.h"
 #include "frontend/graph.h"
+#include "frontend/onnx.h"
 #include "python/abi/handles.h"
 
 using namespace sundog;
@@ -39,6 +40,22 @@ sundog_code sundog_program_from_graph(const void* data, size_t size, sundog_prog
     if (program == nullptr) return abi::null_argument("program");
     const Result<frontend::Graph> graph =
         frontend::parse_graph({static_cast<const char*>(data), size});
+    if (!graph.ok()) return graph.error();
+    return abi::give(frontend::program_of(*graph), program);
+  });
+}
+
+sundog_code sundog_program_from_onnx(const void* data, size_t size, const char* const* names,
+                                     const int64_t* values, size_t count, sundog_program** program,
+                                     sundog_error** error) {
+  return abi::guarded(error, [&]() -> Status {
+    if (data == nullptr && size > 0) return abi::null_argument("data");
+    if (program == nullptr) return abi::null_argument("program");
+    if (count > 0 && (names == nullptr || values == nullptr)) return abi::null_argument("names");
+    std::map<std::string, int64_t> defines;
+    for (size_t i = 0; i < count; ++i) defines[names[i]] = values[i];
+    const Result<frontend::Graph> graph =
+        frontend::graph_of_onnx({static_cast<const char*>(data), size}, defines);
     if (!graph.ok()) return graph.error();
     return abi::give(frontend::program_of(*graph), program);
   });

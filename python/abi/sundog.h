@@ -100,6 +100,12 @@ SUNDOG_API sundog_code sundog_program_from_message(const void* data, size_t size
  * found. */
 SUNDOG_API sundog_code sundog_program_from_graph(const void* data, size_t size,
                                                  sundog_program** program, sundog_error** error);
+/* Reads an ONNX model; `names` and `values` give its named dimensions their values.  Every node
+ * that has no form in a program is listed in the error. */
+SUNDOG_API sundog_code sundog_program_from_onnx(const void* data, size_t size,
+                                                const char* const* names, const int64_t* values,
+                                                size_t count, sundog_program** program,
+                                                sundog_error** error);
 /* The program as a message `Program`, and as text. */
 SUNDOG_API sundog_code sundog_program_message(const sundog_program* program, sundog_bytes** message,
                                               sundog_error** error);

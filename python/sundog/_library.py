@@ -33,6 +33,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "program_parse": (_RESULT, [c_char_p, c_size_t, c_char_p, POINTER(c_char_p), POINTER(c_int64), c_size_t, c_void_p, c_void_p]),
     "program_from_message": (_RESULT, [c_char_p, c_size_t, c_void_p, c_void_p]),
     "program_from_graph": (_RESULT, [c_char_p, c_size_t, c_void_p, c_void_p]),
+    "program_from_onnx": (_RESULT, [c_char_p, c_size_t, POINTER(c_char_p), POINTER(c_int64), c_size_t, c_void_p, c_void_p]),
     "program_message": (_RESULT, [c_void_p, c_void_p, c_void_p]),
     "program_text": (_RESULT, [c_void_p, c_void_p, c_void_p]),
     "program_work": (c_double, [c_void_p]),

@@ -68,6 +68,11 @@ class Program:
         """Reads the stored form, a message `Program`."""
         return cls(made("program", library().program_from_message, data, len(data)))
 
+    @classmethod
+    def from_onnx(cls, data: bytes, **dimensions: int) -> Program:
+        """Reads an ONNX model; keywords give its named dimensions their values."""
+        return cls(made("program", library().program_from_onnx, data, len(data), *_library.defines(dimensions)))
+
     def to_bytes(self) -> bytes:
         return taken(library().program_message, self._handle.pointer)
 

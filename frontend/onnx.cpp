@@ -1,0 +1,230 @@
+#include "frontend/onnx.h"
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <set>
+
+#include "core/proto.h"
+#include "frontend/onnx.pb.h"
+#include "frontend/onnx_importer.h"
+
+namespace sundog::frontend {
+namespace {
+
+std::string shape_text(const Extents& extents) {
+  std::string text = "[";
+  for (size_t i = 0; i < extents.size(); ++i) {
+    text += (i == 0 ? "" : ", ") + std::to_string(extents[i]);
+  }
+  return text + "]";
+}
+
+}  // namespace
+
+std::optional<DType> dtype_of(int element) {
+  switch (element) {
+    case 1:
+      return DType::kF32;
+    case 3:
+    case 9:  // bool
+      return DType::kI8;
+    case 10:
+      return DType::kF16;
+    case 11:
+      return DType::kF64;
+    case 16:
+      return DType::kBF16;
+    case 17:
+      return DType::kF8E4M3;
+    case 19:
+      return DType::kF8E5M2;
+    default:  // NOLINT(sundog-default): a number of a foreign format
+      return std::nullopt;
+  }
+}
+
+// The numbers of a small constant.
+std::optional<std::vector<double>> numbers_of(const onnx::Tensor& tensor) {
+  int64_t count = 1;
+  for (const int64_t dim : tensor.dims()) count *= dim;
+  if (count < 0 || count > kSmallConstant || tensor.location() != 0) return std::nullopt;
+  std::vector<double> values;
+  for (const float v : tensor.floats()) values.push_back(v);
+  for (const double v : tensor.doubles()) values.push_back(v);
+  for (const int64_t v : tensor.longs()) values.push_back(static_cast<double>(v));
+  const std::optional<DType> dtype = dtype_of(tensor.element());
+  const bool integers = tensor.element() == 6 || tensor.element() == 7;
+  for (const int32_t v : tensor.ints()) {
+    values.push_back(
+        integers || !dtype || *dtype == DType::kI8 ? v : decode(*dtype, static_cast<uint32_t>(v)));
+  }
+  const std::string& raw = tensor.raw();
+  if (!raw.empty() && (integers || dtype)) {
+    const size_t size =
+        integers ? (tensor.element() == 7 ? 8 : 4) : static_cast<size_t>(bytes(*dtype));
+    for (size_t at = 0; at + size <= raw.size(); at += size) {
+      uint64_t bits = 0;
+      std::memcpy(&bits, raw.data() + at, size);
+      values.push_back(!integers   ? decode(*dtype, bits)
+                       : size == 8 ? static_cast<double>(static_cast<int64_t>(bits))
+                                   : static_cast<double>(static_cast<int32_t>(bits)));
+    }
+  }
+  if (static_cast<int64_t>(values.size()) != count) return std::nullopt;
+  return values;
+}
+
+Result<Extents> Importer::extents_of(const onnx::ValueInfo& value) const {
+  if (!value.type().has_tensor() || !value.type().tensor().has_shape()) {
+    return unsupported(value.name() + " is no tensor of known shape");
+  }
+  Extents extents;
+  for (const auto& dim : value.type().tensor().shape().dims()) {
+    if (dim.has_value()) {
+      extents.push_back(dim.value());
+      continue;
+    }
+    const auto found = defines_.find(dim.parameter());
+    if (found == defines_.end()) {
+      return bad_input("dimension " + (dim.parameter().empty() ? "?" : dim.parameter()) + " of " +
+                           value.name() + " has no value",
+                       "-D " + dim.parameter() + "=N gives it one");
+    }
+    extents.push_back(found->second);
+  }
+  return extents;
+}
+
+Status Importer::add_input(const std::string& name, int element, const Extents& extents) {
+  const std::optional<DType> dtype = dtype_of(element);
+  if (!dtype) return unsupported(name + " has the ONNX type " + std::to_string(element));
+  GraphTensor tensor;
+  tensor.name = name;
+  tensor.dtype = *dtype;
+  tensor.extents = extents;
+  builder_.graph.inputs.push_back(tensor);
+  Ref ref{name, extents, false};
+  if (element == 9) ref = builder_.compare("not_equal", ref, builder_.constant(0));
+  refs_[name] = ref;
+  return {};
+}
+
+Status Importer::add_inputs() {
+  for (const onnx::Tensor& tensor : source_.initializers()) {
+    weights_[tensor.name()] = &tensor;
+    if (auto numbers = numbers_of(tensor)) constants_[tensor.name()] = std::move(*numbers);
+  }
+  for (const onnx::ValueInfo& input : source_.inputs()) {
+    if (weights_.count(input.name()) != 0) continue;
+    const Result<Extents> extents = extents_of(input);
+    if (!extents.ok()) return extents.error();
+    SUNDOG_RETURN_IF_ERROR(add_input(input.name(), input.type().tensor().element(), *extents));
+  }
+  return {};
+}
+
+// Nodes after those that they read, in the order of the file where that leaves a choice.
+std::vector<const onnx::Node*> Importer::sorted(std::vector<std::string>& problems) const {
+  std::map<std::string, const onnx::Node*> maker;
+  for (const onnx::Node& node : source_.nodes()) {
+    for (const std::string& output : node.outputs()) maker[output] = &node;
+  }
+  std::vector<const onnx::Node*> order;
+  std::map<const onnx::Node*, int> state;  // 1: on the way, 2: done
+  for (const onnx::Node& root : source_.nodes()) {
+    std::vector<const onnx::Node*> todo = {&root};
+    while (!todo.empty()) {
+      const onnx::Node* node = todo.back();
+      bool ready = true;
+      if (state[node] == 0) {
+        state[node] = 1;
+        for (const std::string& input : node->inputs()) {
+          const auto found = maker.find(input);
+          if (found == maker.end() || state[found->second] == 2) continue;
+          if (state[found->second] == 1) {
+            problems.push_back("node " + node->name() + " is part of a circle");
+            continue;
+          }
+          todo.push_back(found->second);
+          ready = false;
+        }
+      }
+      if (!ready) continue;
+      todo.pop_back();
+      if (state[node] != 2) order.push_back(node);
+      state[node] = 2;
+    }
+  }
+  return order;
+}
+
+std::string Importer::described(const onnx::Node& node) const {
+  std::string text = (node.name().empty() ? "node" : node.name()) + " (" + node.op();
+  for (const std::string& input : node.inputs()) {
+    const auto found = refs_.find(input);
+    const auto weight = weights_.find(input);
+    if (found != refs_.end()) {
+      text += " " + shape_text(found->second.extents);
+    } else if (weight != weights_.end()) {
+      text += " " + shape_text({weight->second->dims().begin(), weight->second->dims().end()});
+    } else if (!input.empty()) {
+      text += " [?]";
+    }
+  }
+  return text + ")";
+}
+
+Result<Graph> Importer::import() {
+  builder_.graph.name = source_.name().empty() ? "model" : source_.name();
+  SUNDOG_RETURN_IF_ERROR(add_inputs());
+  std::vector<std::string> problems;
+  std::set<std::string> lost;  // values of nodes that could not be read
+  for (const onnx::Node* node : sorted(problems)) {
+    builder_.label = node->name().empty() ? node->op() : node->name();
+    bool reads_lost = false;
+    for (const std::string& input : node->inputs())
+      reads_lost = reads_lost || lost.count(input) != 0;
+    const Made values = made(*node);
+    // What reads something lost is listed only for a fault of its own.
+    const bool own_fault =
+        !values.ok() && (!reads_lost || values.error().code == ErrorCode::kLimit);
+    if (own_fault) problems.push_back(described(*node) + ": " + values.error().message);
+    for (int i = 0; i < node->outputs_size(); ++i) {
+      if (values.ok() && values->empty()) continue;  // a constant
+      if (values.ok() && static_cast<size_t>(i) < values->size()) {
+        refs_[node->outputs(i)] = (*values)[static_cast<size_t>(i)];
+      } else {
+        lost.insert(node->outputs(i));
+      }
+    }
+  }
+  if (!problems.empty()) {
+    std::string text = std::to_string(problems.size()) + " nodes have no form in a program: ";
+    for (size_t i = 0; i < problems.size(); ++i) text += (i == 0 ? "" : "; ") + problems[i];
+    return unsupported(text);
+  }
+  for (const onnx::ValueInfo& output : source_.outputs()) {
+    const auto found = refs_.find(output.name());
+    if (found == refs_.end()) return bad_input("no node makes the output " + output.name());
+    GraphTensor tensor;
+    tensor.name = output.name();
+    tensor.extents = found->second.extents;
+    const std::optional<DType> dtype = dtype_of(output.type().tensor().element());
+    if (!dtype) return unsupported("output " + output.name() + " has another type than numbers");
+    tensor.dtype = *dtype;
+    builder_.graph.outputs.push_back({found->second.name, tensor});
+  }
+  return std::move(builder_.graph);
+}
+
+Result<Graph> graph_of_onnx(std::string_view bytes, const std::map<std::string, int64_t>& defines) {
+  onnx::Model model;
+  if (!parse_message(bytes, &model) || !model.has_graph()) {
+    return bad_input("the bytes are no ONNX model");
+  }
+  return Importer(model.graph(), defines).import();
+}
+
+}  // namespace sundog::frontend

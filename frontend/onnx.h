@@ -1,0 +1,25 @@
+// ONNX models as programs.
+//
+//   Result<Graph> graph = graph_of_onnx(bytes, {{"batch", 8}});
+//   Result<Program> program = program_of(*graph);
+//
+// Inputs of the program are the inputs of the model and its weights, under their names; small
+// constants (shapes, scalars) become part of the program.  Nodes may stand in any order. Dimensions
+// with a name get their value from `defines`.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "core/status.h"
+#include "frontend/graph.h"
+
+namespace sundog::frontend {
+
+// Errors: kBadInput if the bytes are no model or a named dimension has no value; kUnsupported with
+// every node that has no form in a program, by name, operator and shape: nothing is skipped.
+Result<Graph> graph_of_onnx(std::string_view bytes, const std::map<std::string, int64_t>& defines);
+
+}  // namespace sundog::frontend

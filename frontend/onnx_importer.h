@@ -1,0 +1,69 @@
+// NOLINT(sundog-mirror): the insides of onnx.h.
+// One model being read: frontend/onnx.cpp reads the graph, frontend/onnx_nodes.cpp the nodes.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "frontend/builder.h"
+
+namespace sundog::onnx {
+class Attribute;
+class Graph;
+class Node;
+class Tensor;
+class ValueInfo;
+}  // namespace sundog::onnx
+
+namespace sundog::frontend {
+
+inline constexpr int64_t kSmallConstant = 64;  // elements of a constant that is read as numbers
+
+// The type of an ONNX element; nothing for those that no program has.
+std::optional<DType> dtype_of(int element);
+
+// The numbers of a small constant.
+std::optional<std::vector<double>> numbers_of(const onnx::Tensor& tensor);
+
+// The values of a node, or why it has no form in a program.
+using Made = Result<std::vector<Ref>>;
+
+class Importer {
+ public:
+  Importer(const onnx::Graph& source, const std::map<std::string, int64_t>& defines)
+      : source_(source), defines_(defines) {}
+
+  Result<Graph> import();
+
+ private:
+  Result<Extents> extents_of(const onnx::ValueInfo& value) const;
+  Status add_input(const std::string& name, int element, const Extents& extents);
+  Status add_inputs();
+  std::vector<const onnx::Node*> sorted(std::vector<std::string>& problems) const;
+  std::string described(const onnx::Node& node) const;
+
+  // Of the node at hand.
+  Made made(const onnx::Node& node);
+  Made made_elementwise(const onnx::Node& node);
+  Made made_shape(const onnx::Node& node);
+  Made made_reduction(const onnx::Node& node);
+  Made made_product(const onnx::Node& node);
+  Result<Ref> operand(const onnx::Node& node, int index);
+  std::optional<std::vector<int64_t>> integers(const onnx::Node& node, int index,
+                                               const char* name) const;
+  const onnx::Attribute* attribute(const onnx::Node& node, const char* name) const;
+  int64_t integer(const onnx::Node& node, const char* name, int64_t otherwise) const;
+  double number(const onnx::Node& node, const char* name, double otherwise) const;
+  Result<Ref> matmul(const Ref& a, const Ref& b);
+
+  const onnx::Graph& source_;
+  const std::map<std::string, int64_t>& defines_;
+  Builder builder_;
+  std::map<std::string, Ref> refs_;
+  std::map<std::string, std::vector<double>> constants_;
+  std::map<std::string, const onnx::Tensor*> weights_;
+};
+
+}  // namespace sundog::frontend

@@ -1,0 +1,168 @@
+#include "frontend/onnx.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "core/evaluate.h"
+#include "core/text.h"
+#include "frontend/onnx.pb.h"
+
+namespace sundog::frontend {
+namespace {
+
+void add_value(onnx::ValueInfo* value, const std::string& name,
+               const std::vector<std::string>& dims) {
+  value->set_name(name);
+  onnx::Type::Tensor& tensor = *value->mutable_type()->mutable_tensor();
+  tensor.set_element(1);
+  tensor.mutable_shape();
+  for (const std::string& dim : dims) {
+    onnx::Shape::Dim& made = *tensor.mutable_shape()->add_dims();
+    if (std::isdigit(static_cast<unsigned char>(dim[0])) != 0) {
+      made.set_value(std::stoll(dim));
+    } else {
+      made.set_parameter(dim);
+    }
+  }
+}
+
+onnx::Node* add_node(onnx::Graph& graph, const std::string& op, const std::string& name,
+                     const std::vector<std::string>& inputs, const std::string& output) {
+  onnx::Node* node = graph.add_nodes();
+  node->set_op(op);
+  node->set_name(name);
+  for (const std::string& input : inputs) node->add_inputs(input);
+  node->add_outputs(output);
+  return node;
+}
+
+void add_floats(onnx::Graph& graph, const std::string& name, const std::vector<int64_t>& dims,
+                const std::vector<float>& values) {
+  onnx::Tensor& tensor = *graph.add_initializers();
+  tensor.set_name(name);
+  tensor.set_element(1);
+  for (const int64_t dim : dims) tensor.add_dims(dim);
+  for (const float value : values) tensor.add_floats(value);
+}
+
+void add_integers(onnx::Graph& graph, const std::string& name, const std::vector<int64_t>& values) {
+  onnx::Tensor& tensor = *graph.add_initializers();
+  tensor.set_name(name);
+  tensor.set_element(7);
+  tensor.add_dims(static_cast<int64_t>(values.size()));
+  std::string raw(8 * values.size(), '\0');
+  std::memcpy(raw.data(), values.data(), raw.size());
+  tensor.set_raw(raw);  // the other way to store them
+}
+
+// y = relu(layer_norm(x) w + b), its nodes back to front.
+onnx::Model small_model() {
+  onnx::Model model;
+  onnx::Graph& graph = *model.mutable_graph();
+  graph.set_name("block");
+  add_value(graph.add_inputs(), "x", {"batch", "4"});
+  add_value(graph.add_outputs(), "y", {"batch", "2"});
+  add_floats(graph, "w", {4, 2}, {1, 0, 0, 1, 1, 1, 0.5, -1});
+  add_floats(graph, "b", {2}, {0.5, 0.25});
+  add_floats(graph, "g", {4}, {1, 2, 3, 4});
+  add_floats(graph, "z", {4}, {0, 0, 0, 1});
+  add_node(graph, "Relu", "last", {"s"}, "y");
+  add_node(graph, "Add", "bias", {"p", "b"}, "s");
+  add_node(graph, "MatMul", "product", {"n", "w"}, "p");
+  onnx::Attribute& eps =
+      *add_node(graph, "LayerNormalization", "norm", {"x", "g", "z"}, "n")->add_attributes();
+  eps.set_name("epsilon");
+  eps.set_number(0.5);
+  return model;
+}
+
+TEST(Onnx, NodesMayStandInAnyOrder) {
+  const Result<Graph> graph = graph_of_onnx(small_model().SerializeAsString(), {{"batch", 1}});
+  ASSERT_TRUE(graph.ok()) << to_string(graph.error());
+  const Result<Program> program = program_of(*graph);
+  ASSERT_TRUE(program.ok()) << to_string(program.error());
+  // Weights become inputs in the order in which nodes want them.
+  ASSERT_EQ(program->inputs.size(), 5u);
+  const double x[] = {1, 2, 3, 6};
+  const std::map<std::string, std::vector<double>> values = {{"x", {1, 2, 3, 6}},
+                                                             {"w", {1, 0, 0, 1, 1, 1, 0.5, -1}},
+                                                             {"b", {0.5, 0.25}},
+                                                             {"g", {1, 2, 3, 4}},
+                                                             {"z", {0, 0, 0, 1}}};
+  std::vector<FloatTensor> inputs;
+  for (const TensorDecl& input : program->inputs) {
+    inputs.push_back({input.extents, values.at(input.name), {}});
+  }
+  const auto outputs = evaluate(*program, inputs);
+  ASSERT_TRUE(outputs.ok());
+  double n[4], variance = 0;
+  for (const double each : x) variance += (each - 3) * (each - 3) / 4;
+  for (int i = 0; i < 4; ++i) n[i] = (x[i] - 3) / std::sqrt(variance + 0.5) * (i + 1) + (i == 3);
+  EXPECT_NEAR((*outputs)[0][0], std::max(0.0, n[0] + n[2] + n[3] / 2 + 0.5), 1e-12);
+  EXPECT_NEAR((*outputs)[0][1], std::max(0.0, n[1] + n[2] - n[3] + 0.25), 1e-12);
+}
+
+TEST(Onnx, EveryUnsupportedNodeIsListed) {
+  onnx::Model model = small_model();
+  onnx::Graph& graph = *model.mutable_graph();
+  add_node(graph, "TopK", "pick", {"p"}, "top");
+  add_node(graph, "Relu", "after", {"top"}, "lost");  // no fault of its own
+  add_node(graph, "NonZero", "find", {"lost"}, "found");
+  const Result<Graph> read = graph_of_onnx(model.SerializeAsString(), {{"batch", 3}});
+  ASSERT_FALSE(read.ok());
+  EXPECT_EQ(read.error().code, ErrorCode::kUnsupported);
+  EXPECT_EQ(read.error().message,
+            "2 nodes have no form in a program: pick (TopK [3, 2]): the operator is not known; "
+            "find (NonZero [?]): the operator is not known");
+}
+
+TEST(Onnx, ShapesMayBeOperands) {
+  onnx::Model model;
+  onnx::Graph& graph = *model.mutable_graph();
+  add_value(graph.add_inputs(), "x", {"2", "6"});
+  add_value(graph.add_outputs(), "y", {"3", "2", "1"});
+  add_integers(graph, "shape", {0, 3, -1});
+  add_integers(graph, "start", {-2});
+  add_integers(graph, "end", {2147483647});
+  add_integers(graph, "axis", {2});
+  add_node(graph, "Reshape", "r", {"x", "shape"}, "a");
+  add_node(graph, "Slice", "s", {"a", "start", "end", "axis"}, "b");
+  onnx::Attribute& order = *add_node(graph, "Transpose", "t", {"b"}, "c")->add_attributes();
+  order.set_name("perm");
+  for (const int64_t d : {1, 0, 2}) order.add_integers(d);
+  onnx::Node& sum = *add_node(graph, "ReduceSum", "u", {"c", "axis"}, "y");
+  static_cast<void>(sum);
+  const Result<Graph> read = graph_of_onnx(model.SerializeAsString(), {});
+  ASSERT_TRUE(read.ok()) << to_string(read.error());
+  const Result<std::string> text = program_text(*read);
+  ASSERT_TRUE(text.ok()) << to_string(text.error());
+  EXPECT_TRUE(parse_program(*text, "x").ok()) << *text;
+}
+
+TEST(Onnx, WhatIsMissingIsSaid) {
+  const Result<Graph> unnamed = graph_of_onnx(small_model().SerializeAsString(), {});
+  ASSERT_FALSE(unnamed.ok());
+  EXPECT_NE(unnamed.error().message.find("dimension batch of x has no value"), std::string::npos);
+  EXPECT_EQ(unnamed.error().hint, "-D batch=N gives it one");
+  EXPECT_FALSE(graph_of_onnx("no model", {}).ok());
+  EXPECT_FALSE(graph_of_onnx("", {}).ok());
+  onnx::Model circle;
+  add_node(*circle.mutable_graph(), "Relu", "a", {"q"}, "p");
+  add_node(*circle.mutable_graph(), "Relu", "b", {"p"}, "q");
+  const Result<Graph> read = graph_of_onnx(circle.SerializeAsString(), {});
+  ASSERT_FALSE(read.ok());
+  EXPECT_NE(read.error().message.find("part of a circle"), std::string::npos);
+}
+
+TEST(Onnx, NoTruncationCrashes) {
+  const std::string bytes = small_model().SerializeAsString();
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    const Result<Graph> read = graph_of_onnx(bytes.substr(0, size), {{"batch", 2}});
+    if (read.ok()) static_cast<void>(program_of(*read));
+  }
+}
+
+}  // namespace
+}  // namespace sundog::frontend
