@@ -175,6 +175,7 @@ def _gpu_present() -> bool:
 def optimize(
     *source: Program | Tensor | str,
     cache: bool = True,
+    results: str | os.PathLike[str] | None = None,
     progress: bool | Callable[[str], None] | None = None,
     name: str = "tensor_program",
     **options: Any,
@@ -186,6 +187,9 @@ def optimize(
     eager_rounding, no_check, no_gpu, gpu=0, verify_time, check_time, compile_time, gpu_time, mugraph (text to
     start from), start (a stored result), no_search.
 
+    `results` is a folder of results to ship: one file a program, named by program and target. What is there is
+    taken as it is, on any machine; what is not is found and put there.
+
     Results are cached (`cache=False` neither looks nor keeps; see cache_folder()). `progress` shows a line on
     a terminal by default; a function gets each line instead."""
     if len(source) == 1 and isinstance(source[0], Program):
@@ -196,10 +200,13 @@ def optimize(
         program = Program.parse(program_text(*source, name=name))  # type: ignore[arg-type]
     message = options_message(options)
     settings = message.to_bytes()
+    shipped = pathlib.Path(results) / result_name(program, message.target) if results is not None else None
+    if shipped is not None and (found := _from_cache(shipped)) is not None:
+        return found
     timed = not message.no_gpu and _gpu_present()
     kept = _cache_file(program, settings, timed)
     if cache and (found := _from_cache(kept)) is not None:
-        return found
+        return _shipped(found, shipped)
     line = ProgressLine(False if callable(progress) else progress)
     show = progress if callable(progress) else line.show
     try:
@@ -211,4 +218,16 @@ def optimize(
             write_whole(kept, kernel.to_bytes())
         except OSError:
             pass  # a cache that cannot be written is no reason to fail
+    return _shipped(kernel, shipped)
+
+
+def result_name(program: Program, target: str) -> str:
+    """The name of a program's result in a folder of results."""
+    digest = hashlib.sha256(f"{target or 'h200'}\n{program.text}".encode()).hexdigest()
+    return f"{program.name}-{digest[:16]}.pb"
+
+
+def _shipped(kernel: Kernel, path: pathlib.Path | None) -> Kernel:
+    if path is not None:
+        write_whole(path, kernel.to_bytes())
     return kernel

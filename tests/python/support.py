@@ -9,7 +9,15 @@ import unittest
 os.environ.setdefault("SUNDOG_CACHE_DIR", tempfile.mkdtemp(prefix="sundog-test-"))
 # A search of a moment: what is looked at is the way to a kernel, not how good it is.
 QUICK = {"states": 1500, "no_check": True}
+# "cuda" on a machine that has one: the same tests, on its kernels.
+DEVICE = os.environ.get("SUNDOG_TEST_DEVICE", "cpu")
 HAVE_TORCH = importlib.util.find_spec("torch") is not None
+
+
+def set_device():
+    import torch
+
+    torch.set_default_device(DEVICE)
 
 
 def needs_torch(case):

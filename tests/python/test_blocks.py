@@ -27,10 +27,10 @@ class Blocks(unittest.TestCase):
     def test_families_match_eager(self):
         for family, shape, dtype, tolerance, fused in self.CASES:
             with self.subTest(family=family, dtype=dtype, **shape), torch.no_grad():
-                block, inputs = blocks.example(family, dtype=getattr(torch, dtype), **shape)
+                block, inputs = blocks.example(family, dtype=getattr(torch, dtype), device=support.DEVICE, **shape)
                 report = st.Report()
                 torch._dynamo.reset()
-                options = dict(on="emulator", report=report, **support.QUICK)
+                options = dict(on="emulator" if support.DEVICE == "cpu" else "auto", report=report, **support.QUICK)
                 got = torch.compile(block, backend="sundog", options=options)(*inputs)
                 wide = [t.double() if t.is_floating_point() else t for t in inputs]
                 exact = block.double()(*wide)

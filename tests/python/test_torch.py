@@ -11,7 +11,12 @@ if support.HAVE_TORCH:
     import sundog
     import sundog.torch as st
 
-    OPTIONS = dict(on="emulator", **support.QUICK)
+    OPTIONS = dict(on="emulator" if support.DEVICE == "cpu" else "auto", **support.QUICK)
+
+
+def setUpModule():
+    if support.HAVE_TORCH:
+        support.set_device()
 
 
 def compiled(function, **options):
@@ -211,6 +216,58 @@ class Contract(unittest.TestCase):
             got, want = fused(*args), function(*args)
         torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-5)
         self.assertEqual(got.stride(), want.stride())
+
+
+@support.needs_torch
+@unittest.skipUnless(support.DEVICE == "cuda", "no GPU: NOT TESTED")
+class OnGpu(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        torch.manual_seed(0)
+        cls.args = (torch.randn(4, 32), torch.randn(32), torch.randn(32, 16))
+        cls.fused = st.optimize(rms_norm_linear, cls.args, **OPTIONS)
+
+    def test_is_captured_into_a_cuda_graph(self):
+        x, g, w = (t.clone() for t in self.args)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            y = self.fused(x, g, w)
+        for seed in range(3):
+            torch.manual_seed(seed)
+            x.copy_(torch.randn(4, 32))
+            graph.replay()
+            torch.testing.assert_close(y, rms_norm_linear(x, g, w), rtol=1e-3, atol=1e-3)
+
+    def test_launches_on_the_current_stream(self):
+        x, g, w = self.args
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            torch.cuda._sleep(50_000_000)
+            late = x * 1
+            y = self.fused(late, g, w)  # right only behind the copy in the same stream
+        self.assertFalse(stream.query(), "a launch waits for nothing")
+        stream.synchronize()
+        torch.testing.assert_close(y, rms_norm_linear(x, g, w), rtol=1e-3, atol=1e-3)
+
+    def test_other_devices(self):
+        if torch.cuda.device_count() < 2:
+            self.skipTest("one GPU: NOT TESTED")
+        args = [t.to("cuda:1") for t in self.args]
+        with self.assertRaisesRegex(sundog.SundogError, "is on cuda:1"):
+            self.fused(*args)
+        other = st.optimize(rms_norm_linear, args, **OPTIONS)
+        torch.testing.assert_close(other(*args), rms_norm_linear(*args), rtol=1e-3, atol=1e-3)
+
+    def test_saved_kernels_run_without_the_library(self):
+        import os
+        import tempfile
+
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "k.so")
+            self.fused.kernel.save(path)
+            kernel = self.fused.kernels[0]
+            saved = st.FusedKernel(sundog.load(path), kernel.inputs, kernel.outputs)
+            torch.testing.assert_close(saved(*self.args), self.fused(*self.args), rtol=0, atol=0)
 
 
 if __name__ == "__main__":

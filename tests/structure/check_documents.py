@@ -54,7 +54,7 @@ def complaints_about(root, code):
     for command in re.findall(r"\./dev ([a-z]\w*)", code):
         if command not in dev:
             yield f"./dev has no command {command}"
-    for command in re.findall(r"(?:^|[\s/])sundog ([a-z]\w*)(?= |$|\n)", code):
+    for command in re.findall(r"(?:^|(?<!import)[\s/])sundog ([a-z]\w*)(?= |$|\n)", code):
         if command not in tool:
             yield f"sundog has no command {command}"
     for line in re.sub(r"\\\n", " ", code).splitlines():

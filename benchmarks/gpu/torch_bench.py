@@ -1,0 +1,243 @@
+"""PyTorch on a GPU: launch overhead, and transformer blocks against eager and torch.compile(max-autotune).
+
+    torch_bench.py [--families llama,gpt2,qk_norm_lora] [--shapes decode1,decode8,decode16,prefill512]
+                   [--results DIR] [--budget 5s] [--prepare] [--out FILE.json] [--baselines eager,max-autotune]
+
+With --prepare nothing is timed and no GPU is needed: the subgraphs of the blocks are searched for and their
+results put into --results, to be taken along.
+
+Blocks are timed end to end as CUDA graphs of their calls, median of 30 replays in two rounds, the second in
+reverse order; "called" is the same without a graph, Python and all. Each output is compared with float64.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(p) for p in (HERE, HERE / "tests", HERE.parents[1] / "tests" / "python", HERE.parents[1] / "python")]
+
+import torch  # noqa: E402
+
+import blocks  # noqa: E402
+import sundog  # noqa: E402
+import sundog.torch as st  # noqa: E402
+
+SIZES = {
+    "llama": dict(width=4096, heads=32, kv_heads=8, hidden=14336),
+    "gpt2": dict(width=1600, heads=25),
+    "qk_norm_lora": dict(width=2048, heads=16, kv_heads=8, hidden=6144, rank=16),
+}
+PAST = 511
+SHAPES = {
+    "decode1": dict(batch=1, length=1, past=PAST),
+    "decode8": dict(batch=8, length=1, past=PAST),
+    "decode16": dict(batch=16, length=1, past=PAST),
+    "prefill512": dict(batch=1, length=512, past=0),
+}
+
+
+def enqueue_us(call, calls=400, rounds=9):
+    """What one call costs the CPU while the GPU follows behind."""
+    times = []
+    for _ in range(rounds):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        for _ in range(calls):
+            call()
+        times.append((time.perf_counter() - start) / calls * 1e6)
+    torch.cuda.synchronize()
+    return statistics.median(times)
+
+
+def overhead(results):
+    """Launch overhead from Python and C."""
+    x = torch.randn(16, 256, device="cuda")
+    y = torch.randn(16, 256, device="cuda")
+    fused = st.optimize(lambda a, b: torch.softmax(a + b, -1), (x, y), budget="3s", results=results, no_gpu=True)
+    found = {
+        "torch.add": enqueue_us(lambda: torch.add(x, y)),
+        "torch.softmax of a sum": enqueue_us(lambda: torch.softmax(x + y, -1)),
+        "fused softmax of a sum": enqueue_us(lambda: fused(x, y)),
+        "the same as an operator": enqueue_us(lambda: fused.kernels[0].op(x, y)),
+    }
+    binary = HERE / "launch_overhead"
+    if binary.exists():
+        fused.kernel.save("overhead.pb")
+        arguments = [str(binary), "overhead.pb"]
+        try:
+            fused.kernel.save("overhead.so")
+            arguments.append(os.path.abspath("overhead.so"))
+        except sundog.SundogError as error:
+            print("not saved as a library:", error)
+        done = subprocess.run(arguments, capture_output=True, text=True)
+        print(done.stdout, done.stderr)
+        for line in done.stdout.splitlines():
+            _, way, value = line.split()
+            found[f"C, {way}"] = float(value)
+    return found
+
+
+def captured(call):
+    """A CUDA graph of a call, and its output."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            call()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        output = call()
+    return graph, output
+
+
+def replay_us(graph, replays=30):
+    times = []
+    for _ in range(replays):
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        graph.replay()
+        end.record()
+        end.synchronize()
+        times.append(start.elapsed_time(end) * 1e3)
+    return statistics.median(times)
+
+
+def compiled(way, block, results, budget):
+    torch._dynamo.reset()
+    if way == "eager":
+        return block, None
+    if way != "sundog":
+        return torch.compile(block, mode="max-autotune-no-cudagraphs", dynamic=False), None
+    report = st.Report()
+    # Found by prediction; --rank times the candidates.
+    options = dict(report=report, results=results, budget=budget, no_gpu=True, target="h200", no_check=True)
+    return torch.compile(block, backend="sundog", options=options, dynamic=False), report
+
+
+def measure(family, shape, args, ways):
+    block, inputs = blocks.example(family, dtype=torch.bfloat16, device="cuda", **SHAPES[shape], **SIZES[family])
+    row = {"family": family, "shape": shape, "us": {}, "called_us": {}, "error": {}, "notes": {}}
+    with torch.no_grad():
+        exact = block.double()(*[t.double() for t in inputs])
+        block = block.to(torch.bfloat16)
+        graphs = {}
+        for way in ways:
+            start = time.time()
+            try:
+                call, report = compiled(way, block, args.results, args.budget)
+                output = call(*inputs)
+                row["error"][way] = ((output.double() - exact).abs().max() / exact.abs().max()).item()
+                row["called_us"][way] = enqueue_us(lambda c=call: c(*inputs), 20, 5)
+                graphs[way] = captured(lambda c=call: c(*inputs))
+                if report is not None:
+                    row["report"] = str(report)
+                    row["fused"] = subgraphs(report)
+            except Exception as error:  # noqa: BLE001  one way that fails leaves the others
+                row["notes"][way] = f"{type(error).__name__}: {error}"[:600]
+            row["notes"].setdefault(way, f"prepared in {time.time() - start:.0f} s")
+        times = {way: [] for way in graphs}
+        for order in (list(graphs), list(graphs)[::-1]):
+            for way in order:
+                times[way].append(replay_us(graphs[way][0]))
+        row["us"] = {way: min(t) for way, t in times.items()}
+    return row
+
+
+def subgraphs(report):
+    """Each fused subgraph alone against what PyTorch makes of it, as CUDA graphs."""
+    rows = []
+    for each in report.fused:
+        kernel = each.kernel
+        tensors = [torch.randn(e.shape, device="cuda").to(e.dtype).as_strided(e.shape, e.stride) if _dense(e)
+                   else torch.empty_strided(e.shape, e.stride, dtype=e.dtype, device="cuda").normal_()
+                   for e in kernel.inputs]  # fmt: skip
+        row = {"operators": each.operators, "launches": kernel.kernel.launches, "predicted_us": kernel.kernel.predicted_us}
+        ways = {"sundog": kernel._run, "eager": kernel.fallback}
+        torch._dynamo.reset()
+        ways["max-autotune"] = torch.compile(kernel.fallback, mode="max-autotune-no-cudagraphs", dynamic=False)
+        for way, call in ways.items():
+            try:
+                row[way] = replay_us(captured(lambda c=call: c(*tensors))[0])
+            except Exception as error:  # noqa: BLE001
+                row[way + " failed"] = f"{type(error).__name__}: {error}"[:200]
+        rows.append(row)
+    return rows
+
+
+def _dense(expected):
+    return torch.empty(expected.shape, device="meta").stride() == expected.stride
+
+
+def rank(args):
+    """Times the candidates of each result on this GPU and keeps the fastest first."""
+    for path in sorted(pathlib.Path(args.results).glob("*.pb")):
+        kernel = sundog.Kernel.from_bytes(path.read_bytes())
+        if kernel.measured_us:
+            continue
+        start = time.time()
+        try:
+            better = sundog.optimize(
+                kernel.program, start=kernel.to_bytes(), no_search=True, target=kernel.target, no_check=True, cache=False
+            )
+            better.save(path)
+            print(f"{kernel.name}: {better.measured_us} us, predicted {better.predicted_us:.2f}, {time.time() - start:.0f} s")
+        except sundog.SundogError as error:
+            print(f"{kernel.name}: {error}")
+
+
+def prepare(args):
+    for family in args.families:
+        for shape in args.shapes:
+            block, inputs = blocks.example(family, dtype=torch.bfloat16, device="meta", **SHAPES[shape], **SIZES[family])
+            with torch.no_grad():
+                call, report = compiled("sundog", block, args.results, args.budget)
+                call(*inputs)
+            print(family, shape, report, sep="\n", flush=True)
+
+
+def table(rows):
+    lines = ["| block | shape | eager us | max-autotune us | sundog us | fused | error |", "|---|---|---|---|---|---|---|"]
+    for row in rows:
+        us = [f"{row['us'][w]:.1f}" if w in row["us"] else "-" for w in ("eager", "max-autotune", "sundog")]
+        errors = " / ".join(f"{row['error'].get(w, float('nan')):.1e}" for w in ("eager", "sundog"))
+        lines.append(f"| {row['family']} | {row['shape']} | {' | '.join(us)} | {len(row.get('fused', []))} | {errors} |")
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name, otherwise in (
+        ("families", ",".join(SIZES)), ("shapes", ",".join(SHAPES)), ("results", "results"), ("budget", "5s"),
+        ("out", "torch_bench.json"), ("baselines", "eager,max-autotune"),
+    ):  # fmt: skip
+        parser.add_argument("--" + name, default=otherwise)
+    parser.add_argument("--prepare", action="store_true")
+    parser.add_argument("--rank", action="store_true", help="time the candidates of the results first")
+    parser.add_argument("--no-overhead", action="store_true")
+    args = parser.parse_args()
+    args.families, args.shapes = args.families.split(","), args.shapes.split(",")
+    if args.prepare:
+        return prepare(args)
+    found = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "sundog": sundog.version(), "rows": []}
+    if not args.no_overhead:
+        found["launch_us"] = overhead(args.results)
+        print(json.dumps(found["launch_us"], indent=1), flush=True)
+    if args.rank:
+        rank(args)
+    for family in args.families:
+        for shape in args.shapes:
+            found["rows"].append(measure(family, shape, args, [*args.baselines.split(","), "sundog"]))
+            pathlib.Path(args.out).write_text(json.dumps(found, indent=1))
+            print(table(found["rows"][-1:]).splitlines()[-1], flush=True)
+    print(table(found["rows"]))
+
+
+if __name__ == "__main__":
+    main()
