@@ -1,4 +1,8 @@
 // The command line tool.  Everything but this file is a library, which the tests link.
+#include <malloc.h>
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <cstdlib>
 #include <exception>
 #include <new>
@@ -36,12 +40,22 @@ int dispatch(const Invocation& invocation) {
   return 2;
 }
 
+// Under a limit on address space (ulimit -v): glibc reserves 64 MB or more for each thread that
+// allocates, and where the limit refuses them every allocation asks the system again, in vain.
+void keep_arenas_within_limit() {
+  constexpr rlim_t kArena = rlim_t{256} << 20;  // a thread's share, with what it puts there
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+  mallopt(M_ARENA_MAX, static_cast<int>(std::clamp<rlim_t>(limit.rlim_cur / kArena, 1, 1024)));
+}
+
 }  // namespace
 }  // namespace sundog::cli
 
 int main(int count, char** values) {
   using namespace sundog::cli;
   handle_signals();
+  keep_arenas_within_limit();
   const std::vector<std::string> arguments(values + (count > 0 ? 1 : 0), values + count);
   const auto environment = [](const std::string& name) -> std::optional<std::string> {
     const char* value = std::getenv(name.c_str());

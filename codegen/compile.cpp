@@ -118,7 +118,7 @@ Result<CompiledModule> compile_with_nvcc(const std::string& cuda, const std::str
       limits);
   if (!result.ok()) return result.error();
   if (!result->succeeded()) {
-    const bool limit = result->end == ProcessResult::End::kTimedOut;
+    const bool limit = result->end == ProcessResult::End::kTimedOut || lacked_memory(*result);
     return Error{limit ? ErrorCode::kLimit : ErrorCode::kFailed,
                  "nvcc " + describe_end(*result, limits) + ": " +
                      first_error_line(result->err + result->out),

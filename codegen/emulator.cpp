@@ -76,6 +76,7 @@ Status build_step(const std::vector<std::string>& command, double time_limit_s) 
     return limit_error("building the kernel for the emulator took more than " +
                        std::to_string(static_cast<int>(time_limit_s)) + " s");
   }
+  if (lacked_memory(*result)) return limit_error("the compiler for the emulator lacked memory");
   return Error{ErrorCode::kFailed,
                "the kernel does not compile for the emulator: " + first_error(result->err),
                {},

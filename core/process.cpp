@@ -157,6 +157,23 @@ std::string describe_end(const ProcessResult& result, const ProcessLimits& limit
   return {};
 }
 
+bool lacked_memory(const ProcessResult& result) {
+  if (result.succeeded() || result.end == ProcessResult::End::kTimedOut ||
+      result.end == ProcessResult::End::kStopped) {
+    return false;
+  }
+  for (const char* words : {"out of memory", "Cannot allocate memory", "virtual memory exhausted",
+                            "std::bad_alloc", "failed to map segment"}) {
+    for (const std::string* text : {&result.err, &result.out}) {
+      if (text->find(words) != std::string::npos) return true;
+    }
+  }
+  rlimit limit{};
+  const bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  // A driver of compilers passes the signal of one on as a code, as shells do.
+  return limited && (result.end == ProcessResult::End::kSignaled || result.code > 128);
+}
+
 Result<ProcessResult> run_process(const std::vector<std::string>& argv,
                                   const ProcessLimits& limits) {
   SUNDOG_CHECK(!argv.empty());

@@ -37,6 +37,10 @@ struct ProcessResult {
 // stopped".
 std::string describe_end(const ProcessResult& result, const ProcessLimits& limits);
 
+// Whether a program that failed did so for want of memory: by what it said, or because it crashed
+// under a limit on address space (ulimit -v), which most compilers do without a word.
+bool lacked_memory(const ProcessResult& result);
+
 // Runs argv[0] (found on PATH) with an empty standard input.  An Error only if it cannot be
 // started.
 Result<ProcessResult> run_process(const std::vector<std::string>& argv,

