@@ -11,6 +11,8 @@ int verify(const Invocation& invocation);
 int show(const Invocation& invocation);
 int emit(const Invocation& invocation);
 int run(const Invocation& invocation);
+int explain(const Invocation& invocation);
+int trace(const Invocation& invocation);
 int space(const Invocation& invocation);
 int help(const Invocation& invocation);
 int version(const Invocation& invocation);

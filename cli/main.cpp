@@ -30,6 +30,10 @@ int dispatch(const Invocation& invocation) {
       return emit(invocation);
     case kRun:
       return run(invocation);
+    case kExplain:
+      return explain(invocation);
+    case kTrace:
+      return trace(invocation);
     case kSpace:
       return space(invocation);
     case kHelp:

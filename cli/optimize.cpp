@@ -137,6 +137,9 @@ int optimize(const Invocation& invocation) {
   if (const Status status = take_checkpoint(invocation, &options); !status.ok()) {
     return fail(status.error());
   }
+  if (const Status status = take_trace(invocation, &options); !status.ok()) {
+    return fail(status.error());
+  }
   ProgressLine line(invocation.flag("quiet"));
   options.progress = [&line](const std::string& text) { line.show(text); };
   const Result<PipelineResult> found = run_pipeline(*program, *device, options);

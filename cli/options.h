@@ -38,6 +38,8 @@ enum CommandBit : unsigned {
   kHelp = 32,
   kVersion = 64,
   kSpace = 128,
+  kExplain = 256,
+  kTrace = 512,
 };
 
 struct OptionSpec {

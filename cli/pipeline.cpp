@@ -116,6 +116,7 @@ search::SearchOptions search_options(const PipelineOptions& options, Judge& judg
   result.resume = options.resume;
   result.save = options.save;
   result.save_every_s = options.save_every_s;
+  result.trace = options.trace;
   result.stop = options.stop;
   result.accept = [&judge](const search::Candidate& candidate) {
     return judge.accepts(candidate.graph);

@@ -20,6 +20,7 @@
 #include "core/program.h"
 #include "core/status.h"
 #include "search/search_space.h"
+#include "search/trace.h"
 
 namespace sundog::cli {
 
@@ -35,6 +36,7 @@ struct PipelineOptions {
   std::string resume;         // a checkpoint to go on from; empty: none
   std::function<void(const std::string&)> save;  // given a checkpoint every `save_every_s`
   double save_every_s = 5;
+  search::TraceReader trace;  // told what the search does; empty: nobody
   Rounding rounding = Rounding::kWide;
   double error_log2 = -60;
   bool check = true;    // run the pick in the emulator

@@ -1,5 +1,9 @@
 #include "cli/search_files.h"
 
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <memory>
 #include <utility>
 
 #include "cli/console.h"
@@ -52,6 +56,26 @@ Status take_checkpoint(const Invocation& invocation, PipelineOptions* options) {
     if (!written.ok() && !std::exchange(told, true)) {
       note("sundog: no checkpoint: " + written.error().message);
     }
+  };
+  return {};
+}
+
+Status take_trace(const Invocation& invocation, PipelineOptions* options) {
+  const std::string path = invocation.text("trace");
+  if (path.empty()) return {};
+  const auto file = std::make_shared<std::ofstream>(path, std::ios::binary | std::ios::trunc);
+  if (!*file) return io_error("cannot write " + path + ": " + std::strerror(errno));
+  const auto write = [file, path](const std::string& bytes) {
+    const bool was_whole = file->good();
+    file->write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    file->flush();
+    if (was_whole && !*file) note("sundog: " + path + " is not whole");
+  };
+  options->trace.head = [write](const search::TraceHead& head) {
+    write(search::trace_bytes(head));
+  };
+  options->trace.task = [write](const search::TaskTrace& task) {
+    write(search::trace_bytes(task));
   };
   return {};
 }

@@ -17,4 +17,7 @@ Result<search::SearchSpace> read_space(const std::string& path);
 // checkpoint at all is an error, since it is not ours to write over.
 Status take_checkpoint(const Invocation& invocation, PipelineOptions* options);
 
+// --trace FILE: an event file, written as the search goes.
+Status take_trace(const Invocation& invocation, PipelineOptions* options);
+
 }  // namespace sundog::cli

@@ -109,7 +109,7 @@ void Placement::kernels(const RankSet& pending) {
   }
   if (static_cast<int>(done_.size()) >= most_kernels_) return;
   if (space_.prune_dominated && is_dominated(pending)) {
-    ++outcome_.counts.cut_as_dominated;
+    cut(PruneRule::kDominated, outcome_.counts.cut_as_dominated, least(done_us_));
     return;
   }
   std::vector<int> rest = pending.members();
@@ -121,6 +121,7 @@ void Placement::kernels(const RankSet& pending) {
   const uint64_t subsets = uint64_t{1} << rest.size();
   for (Choice c(decisions_, subsets); c.next();) {
     const uint64_t s = subsets - 1 - c.index();
+    note(TraceKind::kOutputs, top, s);
     body_ = {};
     body_.outputs.push_back(top);
     for (size_t i = 0; i < rest.size(); ++i) {
@@ -158,6 +159,40 @@ bool Placement::is_dominated(const RankSet& pending) {
   return false;
 }
 
+bool Placement::load_is_allowed(int x) const {
+  return !constraint_ || !constraint_->nothing_else || constraint_->stored.has(x);
+}
+
+bool Placement::meets_constraint() const {
+  if (!constraint_) return true;
+  RankSet missing = constraint_->stored;
+  bool computed = constraint_->computed < 0;
+  for (const PlacedKernel& k : done_) {
+    for (int o : k.body.outputs) missing.erase(o);
+    for (const BodyItem& i : k.body.items) {
+      computed = computed || (i.term == constraint_->computed && i.node >= 0);
+    }
+  }
+  return computed && missing.top() < 0;
+}
+
+void Placement::note(TraceKind kind, int term, size_t index) {
+  if (!tracing_) return;
+  const auto depth = static_cast<uint16_t>(decisions_.taken().size() - 1);
+  outcome_.trace.push_back({kind, PruneRule::kBound, depth, term, static_cast<uint32_t>(index), 0});
+}
+
+void Placement::note_us(TraceKind kind, double us) {
+  if (!tracing_) return;
+  outcome_.trace.push_back({kind, PruneRule::kBound, 0, -1, 0, static_cast<float>(us)});
+}
+
+void Placement::cut(PruneRule rule, uint64_t& count, double us) {
+  ++count;
+  if (!tracing_) return;
+  outcome_.trace.push_back({TraceKind::kCut, rule, 0, -1, 0, static_cast<float>(us)});
+}
+
 double Placement::slack() const { return most_kernels_ > 2 ? kSlackOfMany : kSlack; }
 
 bool Placement::is_cut(const RankSet& later, double bytes, const WorkTime& work) {
@@ -167,8 +202,8 @@ bool Placement::is_cut(const RankSet& later, double bytes, const WorkTime& work)
   const int launches = later.top() >= 0 ? 2 : 1;
   const double moved = bytes + std::max(0.0, input_bytes_ - read_bytes_) + stores;
   const double busy = std::max({moved / hbm_peak(machine_), work.tensor, work.alu, work.sfu});
-  const double us = least(done_us_) + structure_bound(machine_, launches, 0) + busy;
-  return us >= outcome_.found.best_us() * slack();
+  bound_us_ = least(done_us_) + structure_bound(machine_, launches, 0) + busy;
+  return bound_us_ >= outcome_.found.best_us() * slack();
 }
 
 // A sum over a step or tile of a term with a part, where the outputs lack the part: the split is
@@ -184,7 +219,7 @@ bool Placement::uses_absent_split(const RankedNode& n) const {
 void Placement::fill(RankSet need, RankSet later, double bytes, WorkTime work) {
   if (!decisions_.repeating()) quantum_->spend();
   if (is_cut(later, bytes, work)) {
-    ++outcome_.counts.cut_by_bound;
+    cut(PruneRule::kBound, outcome_.counts.cut_by_bound, bound_us_);
     return;
   }
   const int x = need.top();
@@ -214,11 +249,14 @@ void Placement::fill(RankSet need, RankSet later, double bytes, WorkTime work) {
 void Placement::compute(int x, const RankSet& need, const RankSet& later, double bytes,
                         WorkTime work) {
   const RankedTerm& t = table_.terms[static_cast<size_t>(x)];
+  const bool is_output =
+      std::find(body_.outputs.begin(), body_.outputs.end(), x) != body_.outputs.end();
+  const bool must_load = constraint_ && constraint_->stored.has(x) && !is_output;
   for (Choice c(decisions_, t.nodes.size() + 1); c.next();) {
     if (c.index() == t.nodes.size()) {
-      const bool is_output =
-          std::find(body_.outputs.begin(), body_.outputs.end(), x) != body_.outputs.end();
       if (!t.storable || is_output || static_cast<int>(done_.size()) + 1 >= most_kernels_) return;
+      if (!load_is_allowed(x)) return;
+      note(TraceKind::kLoad, x, 0);
       RankSet with_x = later;
       with_x.insert(x);
       body_.items.push_back({x, -1});
@@ -227,9 +265,10 @@ void Placement::compute(int x, const RankSet& need, const RankSet& later, double
       continue;
     }
     const RankedNode& n = t.nodes[c.index()];
-    if (n.dropped) continue;
+    if (n.dropped || must_load) continue;
+    note(TraceKind::kCompute, x, c.index());
     if (space_.prune_duplicates && uses_absent_split(n)) {
-      ++outcome_.counts.cut_as_duplicate;
+      cut(PruneRule::kDuplicate, outcome_.counts.cut_as_duplicate, 0);
       continue;
     }
     RankSet next = need;
@@ -286,22 +325,27 @@ void Placement::leaf(const RankSet& later, const WorkTime& work) {
     h = mix(mix(h, static_cast<uint64_t>(i.term)), static_cast<uint64_t>(i.node));
   for (int o : body_.outputs) h = mix(h, static_cast<uint64_t>(o) + 1000003);
   const std::vector<KernelShape>& shapes = shapes_of(h);
-  if (shapes.empty()) ++outcome_.counts.cut_as_duplicate;
+  if (shapes.empty()) cut(PruneRule::kDuplicate, outcome_.counts.cut_as_duplicate, 0);
   const KernelBody saved_body = body_;
   const AxisSet saved_common = common_;
   const std::vector<float> before = done_us_;
   for (Choice c(decisions_, shapes.size()); c.next();) {
     const KernelShape& shape = shapes[c.index()];
     const uint64_t hash = mix(h, c.index());
+    note(TraceKind::kShape, -1, c.index());
     if (space_.prune_dominated && does_more(hash, shape, work)) {
-      ++outcome_.counts.cut_as_dominated;
+      cut(PruneRule::kDominated, outcome_.counts.cut_as_dominated, least(done_us_));
       continue;
     }
     const Price& price = price_of(hash, shape);
-    if (!price.fits()) continue;
+    if (!price.fits()) {
+      uint64_t counted_when_priced = 0;
+      cut(PruneRule::kDoesNotFit, counted_when_priced, 0);
+      continue;
+    }
     for (size_t i = 0; i < done_us_.size(); ++i) done_us_[i] = before[i] + price.us[i];
     if (is_cut(later, 0, {})) {
-      ++outcome_.counts.cut_by_bound;
+      cut(PruneRule::kBound, outcome_.counts.cut_by_bound, bound_us_);
     } else {
       done_.push_back({body_, shape, static_cast<uint32_t>(c.index()), price.us, price.tiles});
       kernels(later);
@@ -333,6 +377,7 @@ const Price& Placement::price_of(uint64_t hash, const KernelShape& shape) {
   }
   if (known->round != tables_.round()) return *known;
   quantum_->spend_work(kStatesOfPrice);
+  note_us(TraceKind::kPrice, least(known->us));
   if (known->fits()) {
     for (const auto& tiles : known->tiles) {
       if (tiles.empty()) continue;
@@ -418,7 +463,8 @@ std::string Placement::key() const {
 void Placement::record() {
   ++outcome_.counts.structures;
   const auto best = std::min_element(done_us_.begin(), done_us_.end());
-  if (*best == kInfinite) return;
+  note_us(TraceKind::kStructure, *best);
+  if (*best == kInfinite || !meets_constraint()) return;
   Structure s;
   s.us = *best;
   if (s.us >= outcome_.found.best_us() * slack()) return;

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -16,8 +17,16 @@
 #include "search/placement_tables.h"
 #include "search/search_space.h"
 #include "search/sizes.h"
+#include "search/trace.h"
 
 namespace sundog::search {
+
+// What a structure has to be like, for questions about the best of that kind.
+struct Constraint {
+  RankSet stored;             // terms that pass through memory between two kernels,
+  bool nothing_else = false;  // and no others
+  int computed = -1;          // a term that some kernel computes; -1: any
+};
 
 struct PlacementCounts {
   uint64_t states = 0, kernels_priced = 0, structures = 0;
@@ -40,7 +49,8 @@ struct PlacementOutcome {
   PlacementCounts counts;
   PlacementNews news;
   std::vector<Subtree> rest;  // not walked: the quantum was used up
-  double best_at = -1;        // seconds, when the best structure was found; -1: none
+  std::vector<TraceEvent> trace;
+  double best_at = -1;  // seconds, when the best structure was found; -1: none
 };
 
 // Numbers of parts of each cut axis, for each choice of them.
@@ -53,6 +63,11 @@ class Placement {
   Placement(const Bank& bank, const TermTable& table, const Machine& machine,
             const SearchSpace& space, PlacementTables& tables);
 
+  // Only structures that meet it, from now on.
+  void demand(const Constraint& constraint) { constraint_ = constraint; }
+  // What is decided and cut is told from now on.
+  void trace() { tracing_ = true; }
+
   // Structures slower than `best_us` (with some slack) are not looked for.
   PlacementOutcome run(const PlacementTask& task, double best_us, Quantum& quantum);
 
@@ -61,6 +76,11 @@ class Placement {
   void fill(RankSet need, RankSet later, double bytes, WorkTime work);
   void compute(int x, const RankSet& need, const RankSet& later, double bytes, WorkTime work);
   void leaf(const RankSet& later, const WorkTime& work);
+  bool load_is_allowed(int x) const;
+  bool meets_constraint() const;
+  void note(TraceKind kind, int term, size_t index);
+  void note_us(TraceKind kind, double us);
+  void cut(PruneRule rule, uint64_t& count, double us);
   bool does_more(uint64_t hash, const KernelShape& shape, const WorkTime& work);
   void record();
   double slack() const;
@@ -89,6 +109,9 @@ class Placement {
   AxisSet common_;                  // axes that all outputs of it share
   std::vector<int> readers_;        // of each input, in all kernels so far
   double input_bytes_ = 0, read_bytes_ = 0;
+  std::optional<Constraint> constraint_;
+  bool tracing_ = false;
+  double bound_us_ = 0;  // by is_cut()
   Decisions decisions_;
   Quantum* quantum_ = nullptr;
   PlacementOutcome outcome_;

@@ -59,6 +59,8 @@ PlacementOutcome Rounds::run(const PlacementTask& task, uint64_t states) {
   BankRun& run = *banks_[static_cast<size_t>(task.bank)];
   Quantum quantum(states, kQuantum, limits_);
   Placement placement(*run.bank, run.table, machine_, space_, *run.tables);
+  if (run.constraint) placement.demand(*run.constraint);
+  if (trace_) placement.trace();
   return placement.run(task, state_.incumbents.best_us(), quantum);
 }
 
@@ -95,8 +97,12 @@ void Rounds::merge() {
   const bool few = state_.tasks.size() < kEnoughTasks;
   std::vector<PlacementTask> left;
   uint64_t states = 0;
+  const double best_us = state_.incumbents.best_us();
   for (size_t i = 0; i < tasks.size(); ++i) {
     PlacementOutcome& outcome = outcomes_[i];
+    if (trace_) {
+      trace_({state_.rounds, tasks[i].bank, tasks[i].kernels, best_us, std::move(outcome.trace)});
+    }
     if (state_.incumbents.offer_all(outcome.found)) time_to_best_ = outcome.best_at;
     state_.counts += outcome.counts;
     states += outcome.counts.states;

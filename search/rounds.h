@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -29,6 +30,7 @@ struct BankRun {
   std::unique_ptr<Bank> bank;
   TermTable table;
   std::unique_ptr<PlacementTables> tables = std::make_unique<PlacementTables>();
+  std::optional<Constraint> constraint;  // on the structures that are looked for
 };
 
 // Where a search stands between two rounds.
@@ -51,6 +53,9 @@ class Rounds {
   void begin(double best_us);
   // Instead: where an earlier search was.
   void resume(RoundState state) { state_ = std::move(state); }
+
+  // Tells what each task did when it is taken in; before the first run().
+  void trace(std::function<void(const TaskTrace&)> told) { trace_ = std::move(told); }
 
   // Runs the tasks of one round; false: there are none.  The state stays as it is until merge().
   bool run();
@@ -81,6 +86,7 @@ class Rounds {
   RoundState state_;
   std::vector<PlacementOutcome> outcomes_;  // of the first tasks that are due
   bool whole_ = true;
+  std::function<void(const TaskTrace&)> trace_;
   std::optional<double> time_to_best_;
 };
 

@@ -11,14 +11,19 @@
 #include <memory>
 #include <new>
 
+#include "core/text.h"
 #include "search/bound.h"
 #include "search/checkpoint.h"
 #include "search/make_bank.h"
 #include "search/rounds.h"
+#include "search/space_text.h"
+#include "search/term_text.h"
 #include "search/unfused.h"
 
 namespace sundog::search {
 namespace {
+
+constexpr double kNothingToBeat = 1e30;
 
 class Superoptimizer {
  public:
@@ -42,6 +47,7 @@ class Superoptimizer {
     } catch (const std::bad_alloc&) {
       limits_.end(StopReason::kMemory);
     }
+    report_.seconds = before_.seconds + limits_.seconds();
     if (limits_.reached()) rounds_.forget();
     offer_candidates();
     finish_report();
@@ -88,7 +94,10 @@ class Superoptimizer {
   }
 
   void search() {
-    rounds_.begin(report_.unfused.predicted_us);
+    if (options_.only) constrain(*options_.only);
+    rounds_.begin(options_.only ? kNothingToBeat : report_.unfused.predicted_us);
+    if (options_.trace.head) options_.trace.head(trace_head());
+    if (options_.trace.task) rounds_.trace(options_.trace.task);
     identity_ = checkpoint_identity(program_, device_, space_, options_.seed, options_.memory_bytes,
                                     banks_);
     if (!options_.resume.empty()) resume();
@@ -106,6 +115,36 @@ class Superoptimizer {
       show_progress();
     }
     if (!broken_) save();
+  }
+
+  // Banks that lack a term of the question have no such structure, and go.
+  void constrain(const StructureQuestion& question) {
+    std::erase_if(banks_, [&](const std::unique_ptr<BankRun>& run) {
+      const auto rank = [&](const std::string& name) {
+        int r = run->table.size() - 1;
+        while (r >= 0 && term_name(*run->bank, run->table, r) != name) --r;
+        return r;
+      };
+      Constraint c;
+      c.nothing_else = question.nothing_else;
+      bool known = true;
+      for (const std::string& name : question.stored) {
+        known = known && rank(name) >= 0;
+        if (known) c.stored.insert(rank(name));
+      }
+      if (!question.computed.empty()) {
+        c.computed = rank(question.computed);
+        known = known && c.computed >= 0;
+      }
+      run->constraint = c;
+      return !known;
+    });
+  }
+
+  TraceHead trace_head() const {
+    TraceHead head{print(program_), device_.name, print(space_), {}};
+    for (const auto& run : banks_) head.banks.push_back(term_texts(*run->bank, run->table));
+    return head;
   }
 
   void resume() {
@@ -223,7 +262,6 @@ class Superoptimizer {
     report_.structures = state.counts.structures;
     report_.rounds = state.rounds;
     report_.tables_emptied = state.emptied;
-    report_.seconds = before_.seconds + limits_.seconds();
     report_.time_to_best = time_to_best();
     report_.stop_reason = limits_.reason();
     report_.gap = report_.candidates.front().predicted_us / report_.bound_us - 1;

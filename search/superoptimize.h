@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,7 @@
 #include "core/status.h"
 #include "search/candidate.h"
 #include "search/search_space.h"
+#include "search/trace.h"
 
 namespace sundog::search {
 
@@ -31,6 +33,13 @@ struct Progress {
   uint64_t verified = 0;  // candidates that accept() has answered for
   double best_us = 0, bound_us = 0;
   std::vector<std::pair<std::string, uint64_t>> pruned;  // by rule
+};
+
+// A kind of structure, by names of terms (search/term_text.h).
+struct StructureQuestion {
+  std::vector<std::string> stored;  // terms that pass through memory between two kernels,
+  bool nothing_else = false;        // and no others
+  std::string computed;             // a term that some kernel computes; empty: any
 };
 
 struct SearchOptions {
@@ -45,6 +54,9 @@ struct SearchOptions {
   std::function<bool(const Candidate&)> accept;
   std::function<double()> clock;  // seconds; called by all threads
   std::function<void(const Progress&)> progress;
+  TraceReader trace;  // told what the search does; empty: nobody
+  // Only structures of which this holds are looked for; the unfused program stays the last resort.
+  std::optional<StructureQuestion> only;
   // A checkpoint of this very search to go on from; empty: none.  One that is damaged or belongs to
   // another search is refused with a note, and the search starts from the beginning.
   std::string resume;
@@ -62,7 +74,7 @@ struct SearchReport {
   uint64_t states = 0;
   uint64_t kernels_priced = 0, structures = 0, rounds = 0;
   uint64_t terms = 0;                    // in the largest bank
-  double seconds = 0, time_to_best = 0;  // with those of the runs that it went on from
+  double seconds = 0, time_to_best = 0;  // without accept(); with the runs that it went on from
   bool resumed = false;                  // went on from a checkpoint
   uint64_t tables_emptied = 0;           // times that they outgrew the limit of memory
   std::string stop_reason;               // "exhausted", "budget", "states", "interrupted", "memory"
