@@ -18,7 +18,8 @@ constexpr double kMaxInteger = 9007199254740992.0;  // what a double holds exact
 constexpr OptionSpec kOptions[] = {
     {"define", 'D', OptionKind::kText, "NAME=VALUE", "", 0, 0, kReading, false,
      "set a parameter of the program; repeatable"},
-    {"target", 0, OptionKind::kText, "NAME", "", 0, 0, kOptimize | kEmit | kRun | kExplain, true,
+    {"target", 0, OptionKind::kText, "NAME", "", 0, 0,
+     kOptimize | kVerify | kEmit | kRun | kExplain, true,
      "device to compile for: h200, h100, a100 (default: the GPU present, else h200)"},
     {"budget", 0, OptionKind::kDuration, "TIME", "60s", 0.01, kMaxSeconds, kSearching | kExplain,
      true, "time for the search"},

@@ -10,6 +10,7 @@
 
 #include "cli/evidence.h"
 #include "cli/graph_view.h"
+#include "cli/schedule_check.h"
 #include "codegen/tune.h"
 #include "core/text.h"
 #include "search/machine.h"
@@ -402,6 +403,12 @@ Status choose_best(PipelineResult& result, const Program& program, const Device&
           result.max_rel_error = std::max(
               {result.max_rel_error, row.gpu->before.max_rel_error, row.gpu->after.max_rel_error});
           result.kernel_check += "; passed on the GPU before and after timing";
+        }
+        if (options.prove_s > 0 && !stopped(options)) {
+          if (options.progress) options.progress("bounds and races of " + row.candidate.structure);
+          const verify::Safety safety =
+              check_schedule(row.candidate.graph, *row.generated, options.prove_s);
+          row.candidate.evidence.proof += "; emitted kernels: " + verify::to_string(safety);
         }
         row.candidate.evidence.kernel_check = result.kernel_check;
         result.best = i;

@@ -4,7 +4,9 @@
 #include "cli/console.h"
 #include "cli/evidence.h"
 #include "cli/json.h"
+#include "cli/kernel_run.h"
 #include "cli/load.h"
+#include "cli/schedule_check.h"
 #include "verify/verdict.h"
 
 namespace sundog::cli {
@@ -21,6 +23,24 @@ int code_of(verify::Verdict::Answer answer) {
       return 3;
   }
   return 3;
+}
+
+// A µGraph's verdict; with --prove also what is shown about the kernels that it becomes.
+Result<verify::Verdict> judge_mugraph(const Invocation& invocation, const Program& program,
+                                      const MuGraph& graph, const verify::VerifyOptions& options) {
+  verify::Verdict verdict = verify::verify(program, graph, options);
+  if (!options.prove || verdict.answer == verify::Verdict::kDifferent) return verdict;
+  const Result<Device> device = choose_device(invocation.text("target"), {});
+  if (!device.ok()) return device.error();
+  codegen::GenerateOptions generation;
+  generation.round_casts = options.rounding == Rounding::kEager;
+  const Result<codegen::Generated> generated =
+      codegen::generate(graph, program, *device, generation);
+  verdict.proof += "; emitted kernels: ";
+  verdict.proof += generated.ok()
+                       ? verify::to_string(check_schedule(graph, *generated, options.prove_s))
+                       : generated.error().message;
+  return verdict;
 }
 
 Result<verify::Verdict> judge(const Invocation& invocation, const verify::VerifyOptions& options) {
@@ -43,11 +63,11 @@ Result<verify::Verdict> judge(const Invocation& invocation, const verify::Verify
   if (stored) {
     const Result<StoredResult> result = load_result(path, invocation);
     if (!result.ok()) return result.error();
-    return verify::verify(*program, result->report.candidates.front().graph, options);
+    return judge_mugraph(invocation, *program, result->report.candidates.front().graph, options);
   }
   const Result<MuGraph> graph = load_mugraph_of(path, *program, invocation);
   if (!graph.ok()) return graph.error();
-  return verify::verify(*program, *graph, options);
+  return judge_mugraph(invocation, *program, *graph, options);
 }
 
 std::string json_of(const Invocation& invocation, const verify::Verdict& verdict) {

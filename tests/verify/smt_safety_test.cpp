@@ -1,0 +1,123 @@
+// A kernel in the style of emitted ones is safe, and no kernel with one slip in it is.
+#include "verify/smt_safety.h"
+
+#include <gtest/gtest.h>
+
+#include "verify/kernel_walk.h"
+
+namespace sundog::verify {
+namespace {
+
+// Row sums of X[64, 512] by 4 blocks of 16 rows: a ring of three stages, four warps, and their
+// parts joined through shared memory.
+constexpr const char* kKernel = R"(
+extern "C" __global__ void __launch_bounds__(128)
+sum_k0(const float* __restrict__ X, float* __restrict__ Y) {
+  const int tid = static_cast<int>(threadIdx.x);
+  [[maybe_unused]] const int lane = tid % 32, warp = tid / 32;
+  const int block = static_cast<int>(blockIdx.x);
+  [[maybe_unused]] const int n_o = block;
+  unsigned char* const arena = sd::shared_arena();
+  float* const xs = reinterpret_cast<float*>(arena + 0);
+  float* const scratch = reinterpret_cast<float*>(arena + 12288);
+  float acc;
+  acc = 0.0f;
+  {
+    const auto load_h_o = [&](int h_o, int h_o_stage) {
+      for (int i = 0; i < 2; ++i) {
+        const int row = tid / 16 + i * 8, c = tid % 16 * 4;
+        sd::cp_async<16>(xs + row * 64 + (c ^ (row & 3) * 16) + h_o_stage * 1024, X + n_o * 8192 + row * 512 + h_o * 64 + c);
+      }
+    };
+#pragma unroll
+    for (int ahead = 0; ahead < 2; ++ahead) {
+      if (ahead < 8) load_h_o(ahead, ahead);
+      sd::cp_async_commit();
+    }
+    for (int h_o = 0; h_o < 8; ++h_o) {
+      sd::cp_async_wait<1>();
+      sd::sync_threads();
+      if (h_o + 2 < 8) load_h_o(h_o + 2, (h_o + 2) % 3);
+      sd::cp_async_commit();
+      const int h_o_stage = h_o % 3;
+      for (int j = 0; j < 8; ++j) {
+        acc += xs[lane / 2 * 64 + lane % 2 * 8 + warp * 16 + j + h_o_stage * 1024];
+      }
+    }
+  }
+  if (lane % 2 == 0) {
+    scratch[lane / 2 + warp * 16] = acc;
+  }
+  sd::sync_threads();
+  if (tid < 16) {
+    float total = 0.0f;
+    for (int i = 0; i < 4; ++i) total += scratch[tid + i * 16];
+    *(Y + n_o * 16 + tid) = total;
+  }
+}
+)";
+
+Safety check(const std::string& text) {
+  const EmittedKernel kernel{"sum_k0", 4, 128, 12288 + 256, {64 * 512, 64}};
+  return check_safety(text, std::span(&kernel, 1));
+}
+
+TEST(SmtSafety, ARightKernelIsSafe) {
+  const Safety safety = check(kKernel);
+  EXPECT_TRUE(safety.safe()) << to_string(safety);
+  EXPECT_GE(safety.bounds, 6);
+  EXPECT_GE(safety.races, 5);
+}
+
+struct Slip {
+  const char* name;
+  const char* from;
+  const char* to;
+};
+
+class Slips : public testing::TestWithParam<Slip> {};
+
+TEST_P(Slips, AreNotSafe) {
+  std::string text = kKernel;
+  const size_t at = text.find(GetParam().from);
+  ASSERT_NE(at, std::string::npos);
+  text.replace(at, std::string(GetParam().from).size(), GetParam().to);
+  const Safety safety = check(text);
+  EXPECT_FALSE(safety.safe());
+  EXPECT_FALSE(safety.faults.empty() && safety.undecided.empty());
+}
+
+const Slip kSlips[] = {
+    {"NoBarrierInTheRing", "sd::sync_threads();\n      if", "if"},
+    {"NoBarrierBeforeTheJoin", "  sd::sync_threads();\n  if (tid < 16)", "  if (tid < 16)"},
+    {"TooFewStages", "(h_o + 2) % 3", "(h_o + 2) % 2"},
+    {"WrongStageRead", "const int h_o_stage = h_o % 3", "const int h_o_stage = (h_o + 1) % 3"},
+    {"WaitsForTooLittle", "sd::cp_async_wait<1>", "sd::cp_async_wait<2>"},
+    {"NoWait", "sd::cp_async_wait<1>();\n", ""},
+    {"NoCommit", "sd::cp_async_commit();\n      const", "const"},
+    {"ACopyTooFar", "if (h_o + 2 < 8)", "if (h_o + 2 < 9)"},
+    {"ARowTooMany", "tid / 16 + i * 8", "tid / 16 + i * 9"},
+    {"OverlappingRows", "row * 64 + (c ^", "row * 60 + (c ^"},
+    {"OverlappingStages", "h_o_stage * 1024, X", "h_o_stage * 960, X"},
+    {"OffByOne", "X + n_o * 8192", "X + 4 + n_o * 8192"},
+    {"BlocksOverlap", "Y + n_o * 16 + tid", "Y + n_o * 15 + tid"},
+    {"EveryThreadStores", "if (tid < 16)", "if (tid < 32)"},
+    {"PartsOverlap", "scratch[lane / 2 + warp * 16] =", "scratch[lane / 2 + warp * 8] ="},
+    {"EveryLaneWrites", "if (lane % 2 == 0)", "if (lane % 2 < 2)"},
+    {"ScratchOverTheRing", "arena + 12288", "arena + 8192"},
+    {"ScratchOutside", "arena + 12288", "arena + 12304"},
+    {"AMissingArgument", "load_h_o(ahead, ahead)", "load_h_o(ahead)"},
+    {"AnUnknownPointer", "acc = 0.0f;", "acc = sd::strange(xs);"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Kernel, Slips, testing::ValuesIn(kSlips),
+                         [](const auto& slip) { return std::string(slip.param.name); });
+
+TEST(SmtSafety, OtherKernelsAreUndecided) {
+  EXPECT_FALSE(check("").safe());
+  EXPECT_FALSE(check("extern \"C\" __global__ void k(float* x) { ").safe());
+  EXPECT_FALSE(check("extern \"C\" __global__ void k(float* x) { }").safe());
+}
+
+}  // namespace
+}  // namespace sundog::verify

@@ -1,0 +1,327 @@
+// Statements: loops, branches, barriers.
+//
+// A loop without a barrier inside is run by each thread at its own pace: its variable is a symbol
+// of the thread, and one pass covers every pair of iterations.  A loop with a barrier is uniform:
+// its variable is one symbol of the block, and a second pass with the next value meets what the
+// first one left behind.  The ring of copies (see ring_loop) has rules of its own.  What may or may
+// not happen is taken both ways: too many accesses pending, never too few.
+#include "verify/kernel_walk.h"
+
+#include <algorithm>
+
+namespace sundog::verify {
+namespace {
+
+bool is_call(const EmittedStatement& s, const std::string& name) {
+  return s.kind == EmittedStatement::kExpression && s.expressions[0].kind == Expression::kCall &&
+         s.expressions[0].text == name;
+}
+
+void add_to(std::vector<MemoryAccess>& list, const std::vector<MemoryAccess>& more) {
+  list.insert(list.end(), more.begin(), more.end());
+}
+
+// The call of a loader in `if (...) load(...)`.
+const Expression* guarded_call(const EmittedStatement& s) {
+  if (s.kind != EmittedStatement::kIf || s.body.size() != 1 || s.body[0].body.size() != 1)
+    return {};
+  const EmittedStatement& inner = s.body[0].body[0];
+  const bool call =
+      inner.kind == EmittedStatement::kExpression && inner.expressions[0].kind == Expression::kCall;
+  return call ? &inner.expressions[0] : nullptr;
+}
+
+}  // namespace
+
+bool has_barrier(const EmittedStatement& s) {
+  if (is_call(s, "sd::sync_threads")) return true;
+  return std::any_of(s.body.begin(), s.body.end(), has_barrier);
+}
+
+KernelWalk::KernelWalk(const EmittedFunction& function, const EmittedKernel& kernel)
+    : function_(function), kernel_(kernel) {}
+
+void KernelWalk::problem(const std::string& what) {
+  if (std::find(problems.begin(), problems.end(), what) == problems.end()) {
+    problems.push_back(what);
+  }
+}
+
+void KernelWalk::run() {
+  integers_["threadIdx"] = symbol(0, kernel_.threads - 1, false);
+  integers_["blockIdx"] = symbol(0, std::max<int64_t>(kernel_.blocks, 1) - 1, true);
+  if (function_.parameters.size() != kernel_.elements.size()) {
+    return problem("the kernel has other parameters");
+  }
+  for (size_t i = 0; i < function_.parameters.size(); ++i) {
+    const auto& parameter = function_.parameters[i];
+    types_[parameter.name] = parameter.type;
+    pointers_[parameter.name] = {parameter.name, 0, 1, kernel_.elements[i]};
+  }
+  for (const EmittedStatement& s : function_.body) statement(s);
+  for (const auto& [parameter, stores] : stores_) {
+    for (size_t i = 0; i < stores.size(); ++i) {
+      for (size_t j = i; j < stores.size(); ++j) ask_race(stores[i], stores[j], false, true);
+    }
+  }
+}
+
+void KernelWalk::statements(const std::vector<EmittedStatement>& list, size_t from) {
+  const auto integers = integers_;
+  const auto pointers = pointers_;
+  for (size_t i = from; i < list.size(); ++i) statement(list[i]);
+  integers_ = integers;
+  pointers_ = pointers;
+}
+
+void KernelWalk::statement(const EmittedStatement& s) {
+  if (++depth_ > 100) problem("statements nested too deep");
+  if (problems.empty()) {
+    switch (s.kind) {
+      case EmittedStatement::kBlock:
+        statements(s.body);
+        break;
+      case EmittedStatement::kFor:
+        loop(s);
+        break;
+      case EmittedStatement::kIf:
+        branch(s);
+        break;
+      case EmittedStatement::kDeclaration:
+        declaration(s);
+        break;
+      case EmittedStatement::kLambda:
+        lambdas_[s.name] = {s.parameters, &s.body[0]};
+        break;
+      case EmittedStatement::kExpression:
+        visit(s.expressions[0]);
+        break;
+      case EmittedStatement::kContinue:
+        problem("a loop that skips iterations");
+        break;
+    }
+  }
+  --depth_;
+}
+
+void KernelWalk::declaration(const EmittedStatement& s) {
+  types_[s.name] = s.type;
+  integers_.erase(s.name);
+  pointers_.erase(s.name);
+  if (s.expressions.empty()) return;
+  const Expression& value = s.expressions[0];
+  if (s.type.ends_with("*")) {
+    // T* const tile = reinterpret_cast<T*>(arena + bytes), and the arena itself.
+    const bool arena = value.kind == Expression::kCall && value.text == "sd::shared_arena";
+    if (arena) {
+      pointers_[s.name] = {"shared", 0, 1, kernel_.shared_bytes};
+      return;
+    }
+    const bool cast = value.kind == Expression::kCall && value.text == "reinterpret_cast" &&
+                      value.parts.size() == 1;
+    const std::optional<Address> at = cast ? address_of(value.parts[0]) : std::nullopt;
+    if (!at || pointers_[at->name].memory != "shared" || !at->offset.is_constant()) {
+      return problem("the pointer '" + s.name + "'");
+    }
+    pointers_[s.name] = {"shared", at->offset.low, 1, kernel_.shared_bytes};
+    types_[s.name] = s.type.substr(0, s.type.size() - 1);
+    return;
+  }
+  visit(value);
+  if (s.type == "int" || s.type == "int64_t" || s.type == "bool") {
+    if (const std::optional<SymbolicInt> integer = this->integer(value)) {
+      integers_[s.name] = *integer;
+    } else if (s.type != "bool") {
+      problem("the integer '" + s.name + "'");
+    }
+  }
+}
+
+void KernelWalk::branch(const EmittedStatement& s) {
+  visit(s.expressions[0]);
+  const std::optional<std::string> taken = condition(s.expressions[0]);
+  const auto pending = pending_, copies = copies_;
+  const bool barriers = has_barrier(s);
+  for (size_t i = 0; i < s.body.size(); ++i) {
+    if (taken) conditions_.push_back(i == 0 ? *taken : "(not " + *taken + ")");
+    statements(s.body[i].body);
+    if (taken) conditions_.pop_back();
+  }
+  if (!barriers) return;  // barriers on one way only
+  add_to(pending_, pending);
+  add_to(copies_, copies);
+}
+
+// --- loops
+
+void KernelWalk::loop(const EmittedStatement& s) {
+  const Expression& until = s.expressions[1];
+  const bool plain = until.kind == Expression::kBinary && until.text == "<" &&
+                     until.parts[0].kind == Expression::kName && until.parts[0].text == s.name;
+  const std::optional<SymbolicInt> begin = integer(s.expressions[0]);
+  const std::optional<SymbolicInt> end = plain ? integer(until.parts[1]) : std::nullopt;
+  if (!begin || !end) return problem("the range of a loop over '" + s.name + "'");
+  const Expression& by = s.expressions[2];
+  std::optional<SymbolicInt> step;
+  if (by.kind == Expression::kUnary && by.text == "++") step = number(1);
+  if (by.kind == Expression::kBinary && by.text == "+=") step = integer(by.parts[1]);
+  if (!step || !step->is_constant() || step->low < 1) {
+    return problem("the step of a loop over '" + s.name + "'");
+  }
+  if (begin->low >= end->high) return;
+  const auto outer = integers_.find(s.name);
+  const auto saved = outer == integers_.end() ? std::nullopt : std::optional(outer->second);
+  if (!has_barrier(s)) {
+    note_prologue(s, *begin, *end);
+    own_loop(s, *begin, *end, *step);
+  } else if (step->low != 1) {
+    problem("the step of a loop over '" + s.name + "'");
+  } else if (const std::optional<Ring> ring = ring_of(s)) {
+    ring_loop(s, *ring, *begin, *end);
+  } else {
+    uniform_loop(s, *begin, *end);
+  }
+  integers_.erase(s.name);
+  if (saved) integers_[s.name] = *saved;
+}
+
+void KernelWalk::own_loop(const EmittedStatement& s, const SymbolicInt& begin,
+                          const SymbolicInt& end, const SymbolicInt& step) {
+  // v = begin + step * turn < end
+  const SymbolicInt turn = symbol(0, (end.high - 1 - begin.low) / step.low, false);
+  SymbolicInt v = plus(begin, times(turn, step));
+  v.high = std::min(v.high, end.high - 1);
+  conditions_.push_back(less(v, end));
+  integers_[s.name] = v;
+  statements(s.body[0].body);
+  conditions_.pop_back();
+}
+
+void KernelWalk::uniform_loop(const EmittedStatement& s, const SymbolicInt& begin,
+                              const SymbolicInt& end) {
+  const auto pending = pending_, copies = copies_;
+  const SymbolicInt first = symbol(begin.low, end.high - 1, true);
+  require(first, "(bvsle " + begin.text + " " + first.text + ")");
+  require(first, less(first, end));
+  integers_[s.name] = first;
+  statements(s.body[0].body);
+  const auto pending_once = pending_, copies_once = copies_;
+  // Another iteration after it.
+  const SymbolicInt second = symbol(begin.low, end.high - 1, true);
+  const auto& body = s.body[0].body;
+  const bool parted = std::any_of(body.begin(), body.end(), [](const EmittedStatement& each) {
+    return is_call(each, "sd::sync_threads");
+  });
+  const SymbolicInt next = plus(first, number(1));
+  require(second, parted ? "(= " + second.text + " " + next.text + ")" : less(first, second));
+  require(second, less(second, end));
+  integers_[s.name] = second;
+  const bool repeating = repeating_;
+  repeating_ = true;
+  statements(body);
+  repeating_ = repeating;
+  // It may have been the only one, or there is none.
+  add_to(pending_, pending_once);
+  add_to(copies_, copies_once);
+  if (begin.high < end.low) return;
+  add_to(pending_, pending);
+  add_to(copies_, copies);
+}
+
+// `for (ahead = 0; ahead < A; ++ahead) { if (...) load(..., ahead); commit; }`
+void KernelWalk::note_prologue(const EmittedStatement& s, const SymbolicInt& begin,
+                               const SymbolicInt& end) {
+  const auto& body = s.body[0].body;
+  if (body.size() != 2 || !is_call(body[1], "sd::cp_async_commit")) return;
+  const Expression* load = guarded_call(body[0]);
+  if (load == nullptr || !lambdas_.contains(load->text)) return;
+  if (!begin.is_constant() || begin.low != 0 || !end.is_constant()) return;
+  const bool stage = load->parts.size() == 2 && load->parts[1].kind == Expression::kName &&
+                     load->parts[1].text == s.name;
+  integers_[s.name] = number(0);
+  const std::optional<SymbolicInt> first = integer(load->parts[0]);
+  integers_.erase(s.name);
+  if (stage && first) prologues_[load->text] = {end.low, *first};
+}
+
+std::optional<KernelWalk::Ring> KernelWalk::ring_of(const EmittedStatement& s) {
+  const auto& body = s.body[0].body;
+  const bool head = body.size() > 3 && is_call(body[0], "sd::cp_async_wait") &&
+                    is_call(body[1], "sd::sync_threads") && is_call(body[3], "sd::cp_async_commit");
+  const Expression* load = head ? guarded_call(body[2]) : nullptr;
+  if (load == nullptr || !prologues_.contains(load->text)) return {};
+  const int64_t ahead = prologues_[load->text].ahead;
+  if (body[0].expressions[0].arguments != std::to_string(ahead - 1)) return {};
+  const bool others = std::any_of(body.begin() + 4, body.end(), [](const EmittedStatement& each) {
+    return is_call(each, "sd::cp_async_commit") || is_call(each, "sd::cp_async_wait");
+  });
+  if (others || ahead < 1 || load->parts.size() != 2) return {};
+  return Ring{load->text, ahead, &body[2]};
+}
+
+// Before iteration v: A + v - begin groups were committed, one a tile in order, empty ones at the
+// end included; waiting until at most A - 1 are under way leaves tiles v + 1 ... v + A - 1.  The
+// barrier makes tile v visible and ends what iteration v - 1 read.  So inside the iteration the
+// copies of tiles u with v < u < v + A are under way, and that of v + A once it is issued; the
+// stage of u is (u - begin) % (A + 1), in the prologue too.
+void KernelWalk::ring_loop(const EmittedStatement& s, const Ring& ring, const SymbolicInt& begin,
+                           const SymbolicInt& end) {
+  const auto before = pending_;
+  barrier();
+  copies_.clear();
+  const SymbolicInt v = symbol(begin.low, end.high - 1, true);
+  require(v, "(bvsle " + begin.text + " " + v.text + ")");
+  require(v, less(v, end));
+  const SymbolicInt u = symbol(begin.low, end.high - 1, true);
+  require(u, less(v, u));
+  require(u, less(u, plus(v, number(ring.ahead))));
+  require(u, less(u, end));
+  const bool repeating = repeating_;
+  repeating_ = true;  // the same copy as the one that is issued below, which is asked about
+  const Expression& load = *guarded_call(*ring.issue);
+  integers_[s.name] = minus(u, number(ring.ahead));  // the iteration that issued it
+  std::vector<SymbolicInt> arguments;
+  for (const Expression& part : load.parts) {
+    if (const auto value = integer(part)) arguments.push_back(*value);
+  }
+  if (arguments.size() == 2) {
+    // The text's stage at that iteration, which the prologue's must agree with.
+    const SymbolicInt stage = rest(minus(u, begin), number(ring.ahead + 1));
+    call_lambda(ring.loader, {u, stage});
+    integers_[s.name] = v;
+    const std::optional<SymbolicInt> issued = integer(load.parts[1]);
+    const SymbolicInt expected =
+        rest(plus(minus(v, begin), number(ring.ahead)), number(ring.ahead + 1));
+    const SymbolicInt& first = prologues_[ring.loader].first;
+    if (issued) {
+      questions.push_back({"the stage of a copy is that of its tile",
+                           question({"(not (= " + issued->text + " " + expected.text + "))"}),
+                           true});
+      questions.push_back({"the copies before a loop are those of its first iterations",
+                           question({"(not (= " + first.text + " " + begin.text + "))"}), true});
+    }
+  } else {
+    problem("a ring of copies");
+  }
+  repeating_ = repeating;
+  pending_.clear();
+  integers_[s.name] = v;
+  statements(s.body[0].body, 2);
+  copies_.clear();
+  if (begin.high >= end.low) add_to(pending_, before);
+}
+
+void KernelWalk::barrier() { pending_.clear(); }
+
+void KernelWalk::call_lambda(const std::string& name, const std::vector<SymbolicInt>& arguments) {
+  const Lambda& lambda = lambdas_[name];
+  if (lambda.body == nullptr || arguments.size() != lambda.parameters.size()) {
+    return problem("a call of '" + name + "'");
+  }
+  const auto integers = integers_;
+  for (size_t i = 0; i < arguments.size(); ++i) integers_[lambda.parameters[i]] = arguments[i];
+  statement(*lambda.body);
+  integers_ = integers;
+}
+
+}  // namespace sundog::verify

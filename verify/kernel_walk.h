@@ -1,0 +1,141 @@
+// The memory accesses of an emitted kernel, and which of them may meet: a walk over its text with
+// symbolic thread, block and loop indices (verify/smt_safety.h).
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "verify/emitted_syntax.h"
+#include "verify/smt_safety.h"
+
+namespace sundog::verify {
+
+// An integer of the text, as SMT-LIB over bit vectors as wide as the device's, and between which
+// numbers it lies.
+struct SymbolicInt {
+  std::string text;
+  int64_t low = 0, high = 0;
+  bool is_constant() const { return low == high; }
+};
+
+// Whether a statement, or one in it, is a barrier.
+bool has_barrier(const EmittedStatement& s);
+
+struct MemoryAccess {
+  enum Kind : uint8_t { kRead, kWrite, kCopy };  // kCopy: a write by cp.async
+  Kind kind = kRead;
+  std::string what;                     // for messages: "the read of xs"
+  std::string memory;                   // "shared", or the parameter
+  SymbolicInt address;                  // shared: in bytes of the arena; else in elements
+  int64_t size = 0;                     // likewise
+  int64_t end = 0;                      // it must stay in [0, end)
+  std::vector<std::string> conditions;  // under which it happens
+};
+
+// Ends in `problems` if the text has what the walk does not understand.
+class KernelWalk {
+ public:
+  KernelWalk(const EmittedFunction& function, const EmittedKernel& kernel);
+  void run();
+
+  struct Question {
+    std::string what, text;
+    bool race = false;
+  };
+  std::vector<Question> questions;
+  std::vector<std::string> problems;
+
+ private:
+  struct Pointer {
+    std::string memory;   // "shared" or the parameter
+    int64_t base = 0;     // bytes in the arena
+    int64_t element = 1;  // bytes
+    int64_t end = 0;      // bytes of the arena, elements of the parameter
+  };
+  struct Address {
+    std::string name;
+    SymbolicInt offset;  // in elements
+  };
+  struct Lambda {
+    std::vector<std::string> parameters;
+    const EmittedStatement* body = nullptr;
+  };
+  // `for (v = b; v < e; ++v) { wait; barrier; if (v + A < e) load(v + A, ...); commit; ... }`
+  struct Ring {
+    std::string loader;
+    int64_t ahead = 0;
+    const EmittedStatement* issue = nullptr;  // of the copy that many iterations ahead
+  };
+
+  // --- statements
+  void statements(const std::vector<EmittedStatement>& list, size_t from = 0);
+  void statement(const EmittedStatement& s);
+  void declaration(const EmittedStatement& s);
+  void loop(const EmittedStatement& s);
+  void own_loop(const EmittedStatement& s, const SymbolicInt& begin, const SymbolicInt& end,
+                const SymbolicInt& step);
+  void uniform_loop(const EmittedStatement& s, const SymbolicInt& begin, const SymbolicInt& end);
+  void ring_loop(const EmittedStatement& s, const Ring& ring, const SymbolicInt& begin,
+                 const SymbolicInt& end);
+  std::optional<Ring> ring_of(const EmittedStatement& s);
+  void note_prologue(const EmittedStatement& s, const SymbolicInt& begin, const SymbolicInt& end);
+  void branch(const EmittedStatement& s);
+  void call_lambda(const std::string& name, const std::vector<SymbolicInt>& arguments);
+  void barrier();
+
+  // --- expressions
+  void visit(const Expression& e);
+  void visit_under(const std::optional<std::string>& condition, const Expression& e);
+  void assignment(const Expression& e);
+  bool call(const Expression& e);
+  std::optional<Address> address_of(const Expression& e);
+  std::optional<SymbolicInt> integer(const Expression& e);
+  std::optional<SymbolicInt> binary_integer(const Expression& e);
+  std::optional<std::string> condition(const Expression& e);
+  int64_t vector_bytes(const Expression& e);
+  void access(MemoryAccess::Kind kind, const Expression& at, int64_t bytes);
+  void record(MemoryAccess a);
+
+  // --- arithmetic
+  SymbolicInt number(int64_t value) const;
+  SymbolicInt plus(const SymbolicInt& a, const SymbolicInt& b) const;
+  SymbolicInt minus(const SymbolicInt& a, const SymbolicInt& b) const;
+  SymbolicInt times(const SymbolicInt& a, const SymbolicInt& b) const;
+  SymbolicInt rest(const SymbolicInt& a, const SymbolicInt& b) const;
+  std::string less(const SymbolicInt& a, const SymbolicInt& b) const;
+  // A symbol in [low, high]; `uniform`: the same for all threads of a block.
+  SymbolicInt symbol(int64_t low, int64_t high, bool uniform);
+  void require(const SymbolicInt& symbol, const std::string& fact);
+
+  // --- questions
+  void ask_bounds(const MemoryAccess& a);
+  void ask_race(const MemoryAccess& a, const MemoryAccess& b, bool same_thread_too, bool grid);
+  std::string question(const std::vector<std::string>& assertions) const;
+  void problem(const std::string& what);
+
+  const EmittedFunction& function_;
+  const EmittedKernel& kernel_;
+  std::map<std::string, SymbolicInt> integers_;
+  std::map<std::string, Pointer> pointers_;
+  std::map<std::string, Lambda> lambdas_;
+  std::map<std::string, std::string> types_;               // of other variables
+  std::map<std::string, std::vector<std::string>> facts_;  // of symbols
+  std::vector<std::string> conditions_;
+  std::vector<MemoryAccess> pending_;                        // since the last barrier
+  std::vector<MemoryAccess> copies_;                         // under way
+  std::map<std::string, std::vector<MemoryAccess>> stores_;  // to parameters
+  struct Prologue {
+    int64_t ahead = 0;  // copies started before a ring
+    SymbolicInt first;  // the tile of the first
+  };
+  std::map<std::string, Prologue> prologues_;  // by loader
+  bool repeating_ = false;  // a second pass over a loop: what was asked is not asked again
+  int width_ = 32;
+  int next_symbol_ = 0;
+  int depth_ = 0;
+};
+
+}  // namespace sundog::verify
