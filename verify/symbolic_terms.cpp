@@ -90,6 +90,7 @@ class ProgramTerms : public SymbolicTerms {
   ProgramTerms(SymbolicAlgebra& algebra, const Program& program, const AxisSymbols& symbols,
                const std::vector<uint32_t>& tensors, bool is_candidate)
       : SymbolicTerms(algebra, program.terms),
+        inputs_(program.inputs),
         symbols_(symbols),
         tensors_(tensors),
         is_candidate_(is_candidate) {}
@@ -115,7 +116,9 @@ class ProgramTerms : public SymbolicTerms {
     if (const auto* input = std::get_if<InputTerm>(&term)) {
       std::vector<IndexId> at;
       for (const IndexExpr& e : input->index) at.push_back(index(e));
-      return algebra_.finite(forms_.read(tensors_[input->tensor], at));
+      const FormId value = forms_.read(tensors_[input->tensor], at);
+      if (!is_candidate_ || !is_whole(input->tensor, at)) algebra_.need_inside(value);
+      return algebra_.finite(value);
     }
     const auto& reduce = std::get<ReduceTerm>(term);
     const Symbolic operand = value(reduce.operand);
@@ -127,6 +130,18 @@ class ProgramTerms : public SymbolicTerms {
     return algebra_.maximum({{binders, operand.guard, operand.form}});
   }
 
+  // Each dimension is read along an axis of its size.
+  bool is_whole(uint32_t tensor, const std::vector<IndexId>& at) const {
+    for (size_t d = 0; d < at.size(); ++d) {
+      AxisId axis = 0;
+      const std::optional<VarId> v = forms_.indices.as_variable(at[d]);
+      if (!inputs_[tensor].dims[d].is_axis(&axis) || !v) return false;
+      if (forms_.indices.domain_of(*v) != symbols_.domains[axis]) return false;
+    }
+    return true;
+  }
+
+  const std::vector<TensorDecl>& inputs_;
   const AxisSymbols& symbols_;
   const std::vector<uint32_t>& tensors_;
   bool is_candidate_;

@@ -128,6 +128,12 @@ Symbolic SymbolicAlgebra::call(const Fn& fn, const Value& a) {
 
 Symbolic SymbolicAlgebra::choose(Relation relation, const Value& l, const Value& r, const Value& t,
                                  const Value& e) {
+  // What stands for a maximum where it is empty: the maximum, which has to be finite.
+  const bool equality = relation == Relation::kEqual || relation == Relation::kNotEqual;
+  if (equality && (l.guard == forms_.zero()) != (r.guard == forms_.zero())) {
+    plain_finite(l.guard == forms_.zero() ? r : l);
+    return relation == Relation::kEqual ? e : t;
+  }
   const FormId taken = forms_.compare(relation, plain_finite(l), plain_finite(r));
   const auto mix = [&](FormId yes, FormId no) {
     return forms_.add(no, forms_.multiply(taken, forms_.subtract(yes, no)));

@@ -188,6 +188,8 @@ const Pair kAlike[] = {
      SD("n = 6, k = 6", ROWS "output y: f32[n, k] = x[k, n]")},
     {"ANewDivision", SD("n = 4, k = 8", ROWS "output y: f32[n, k] = x"),
      SD("n = 4, k = 8", ROWS "output y: f32[n, k] = x * x / x")},
+    {"AReadThatMayLeave", SD("n = 8, k = 4", "input x: f32[n]\noutput y: f32[k] = 2 * x[k]"),
+     SD("n = 8, k = 4", "input x: f32[n]\noutput y: f32[k] = 2 * x[k] + 0 * x[2 * k + 7]")},
     {"ANewLogarithm", SD("n = 4, k = 8", ROWS "output y: f32[n, k] = x"),
      SD("n = 4, k = 8", ROWS "output y: f32[n, k] = log(exp(x)) + 0 * log(x)")},
     {"EpsilonOutside", SD("n = 4, k = 8", ROWS "output y: f32[n] = rsqrt(mean[k](x * x) + 1e-6)"),
@@ -257,6 +259,9 @@ const Pair kEqual[] = {
      SD("n = 4",
         "input a: f32[n] in [1, 2]\ninput b: f32[n] in [1, 2]\n"
         "output y: f32[n] = (a + b + 2) / ((a + 1) * (b + 1))")},
+    {"ShiftedReads",
+     SD("n = 8, k = 4", "input x: f32[n]\noutput y: f32[k] = x[k + 2] * x[2 * k + 1]"),
+     SD("n = 8, k = 4", "input x: f32[n]\noutput y: f32[k] = x[2 * k + 1] * x[k + 2]")},
     {"NestedMaxima", SD("n = 4, k = 8", ROWS "output y: f32[] = max[n, k](x)"),
      SD("n = 4, k = 8", ROWS "output y: f32[] = max(max[k](max[n](x)), max[n](max[k](x)))")},
 };

@@ -73,6 +73,10 @@ TEST_F(SymbolicValue, AMaximumThatMayBeEmptyIsNeededFinite) {
   const std::vector<Need> needs = a_.take_needs();
   ASSERT_EQ(needs.size(), 1u);
   EXPECT_EQ(needs[0], (Need{Need::kFinite, some.form}));
+  // What stands in for it where it is empty changes nothing else.
+  const Symbolic zero = a_.constant(Number(0)), empty = a_.minus_infinity();
+  EXPECT_TRUE(same(a_.choose(Relation::kEqual, some, empty, zero, some), some));
+  EXPECT_EQ(a_.take_needs(), needs);
   a_.exp(some);  // 0 where it is empty
   EXPECT_TRUE(a_.take_needs().empty());
 }
