@@ -188,8 +188,6 @@ const Pair kAlike[] = {
      SD("n = 6, k = 6", ROWS "output y: f32[n, k] = x[k, n]")},
     {"ANewDivision", SD("n = 4, k = 8", ROWS "output y: f32[n, k] = x"),
      SD("n = 4, k = 8", ROWS "output y: f32[n, k] = x * x / x")},
-    {"AReadThatMayLeave", SD("n = 8, k = 4", "input x: f32[n]\noutput y: f32[k] = 2 * x[k]"),
-     SD("n = 8, k = 4", "input x: f32[n]\noutput y: f32[k] = 2 * x[k] + 0 * x[2 * k + 7]")},
     {"ANewLogarithm", SD("n = 4, k = 8", ROWS "output y: f32[n, k] = x"),
      SD("n = 4, k = 8", ROWS "output y: f32[n, k] = log(exp(x)) + 0 * log(x)")},
     {"EpsilonOutside", SD("n = 4, k = 8", ROWS "output y: f32[n] = rsqrt(mean[k](x * x) + 1e-6)"),
