@@ -77,7 +77,10 @@ SymbolicKernel::SymbolicKernel(SymbolicAlgebra& algebra, const MuGraph& graph, u
   }
 }
 
-void SymbolicKernel::run() { statements(kernel_.body); }
+void SymbolicKernel::run() {
+  find_stored(kernel_.body);
+  statements(kernel_.body);
+}
 
 bool SymbolicKernel::has_position(AxisId axis) const {
   return is_own_partial(axis) || !sundog::factors_of(kernel_, axis).empty();

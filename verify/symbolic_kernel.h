@@ -80,6 +80,7 @@ class SymbolicKernel : public SymbolicTerms {
                         AxisSet* axes) const;
   std::optional<Forms::IndexMap> element_map(const TensorDecl& tensor,
                                              const std::vector<IndexId>& at);
+  void find_stored(const std::vector<Statement>& body);
   void keep_needs(uint32_t id);
   bool settled(uint32_t id, const Need& need, FormId present);
   FormId read_presence(uint32_t id);

@@ -121,7 +121,6 @@ bool SymbolicKernel::store_covers(const Store& store, const std::string& what) {
 void SymbolicKernel::store(const Store& store) {
   const TensorDecl& tensor = graph_.tensors[store.tensor].decl;
   const std::string what = "the store to '" + tensor.name + "'";
-  stored_.insert(store.computation);
   if (symbols_.stored[store.tensor]) return fail(what + " is not the only one");
   if (!store_covers(store, what)) return;
   const Symbolic value = local(store.computation);
@@ -147,6 +146,13 @@ void SymbolicKernel::store(const Store& store) {
 
 // --- needs
 
+void SymbolicKernel::find_stored(const std::vector<Statement>& body) {
+  for (const Statement& statement : body) {
+    if (const auto* write = std::get_if<Store>(&statement.node)) stored_.insert(write->computation);
+    if (const auto* inner = std::get_if<Loop>(&statement.node)) find_stored(inner->body);
+  }
+}
+
 bool SymbolicKernel::reads(uint32_t reader, uint32_t id) const {
   const TermId roots[] = {kernel_.computations[reader].value};
   for (const TermId t : reachable(kernel_.terms, roots)) {
@@ -160,6 +166,7 @@ bool SymbolicKernel::reads(uint32_t reader, uint32_t id) const {
 // that reads it ends in sums that are rescaled by that maximum.
 bool SymbolicKernel::only_feeds(uint32_t id, uint32_t maximum) const {
   if (kernel_.computations[id].rescale == maximum) return true;
+  if (kernel_.computations[id].accumulate_into != kNone) return false;
   if (std::holds_alternative<ReduceTerm>(kernel_.terms[kernel_.computations[id].value]) &&
       !accumulated_loops(kernel_, id).empty()) {
     return false;

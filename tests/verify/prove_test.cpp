@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <cstdlib>
 
 #include "core/float_algebra.h"
 #include "core/interpret.h"
@@ -90,8 +91,15 @@ bool is_wrong(const Program& program, const MuGraph& graph) {
   return false;
 }
 
+// SUNDOG_MUTANTS=2000 draws so many for each file; CI draws few.
+uint64_t mutants_a_file() {
+  const char* wanted = std::getenv("SUNDOG_MUTANTS");
+  return wanted == nullptr ? 70 : std::strtoull(wanted, nullptr, 10);
+}
+
 TEST(Prove, NoWrongMutantIsProved) {
   int wrong = 0, right = 0, right_proved = 0;
+  const uint64_t seeds = mutants_a_file();
   for (const std::string& file : pair_files({".equal.mu"})) {
     const std::string text = read_file(pairs_folder() / file);
     const auto program = program_of(text);
@@ -101,7 +109,7 @@ TEST(Prove, NoWrongMutantIsProved) {
     if (elements > 1e5) continue;
     const auto graph = parse_mugraph(text, file, *program);
     ASSERT_TRUE(graph.ok());
-    for (uint64_t seed = 1000; seed < 1070; ++seed) {
+    for (uint64_t seed = 1000; seed < 1000 + seeds; ++seed) {
       const auto mutant = mutate(*graph, *program, seed);
       if (!mutant) continue;
       const Proof proof = prove(*program, mutant->graph);
@@ -113,7 +121,7 @@ TEST(Prove, NoWrongMutantIsProved) {
           << file << ", seed " << seed << ", " << mutant->what << ": " << to_string(proof);
     }
   }
-  EXPECT_GE(wrong, 300);
+  EXPECT_GE(wrong, static_cast<int>(std::min<uint64_t>(seeds, 70)) * 4);
   EXPECT_GE(right_proved, right * 9 / 10);
   RecordProperty("wrong", wrong);
   RecordProperty("right", right);
@@ -273,6 +281,37 @@ TEST(Prove, ALiteralHoldsAtItsSizeOnly) {
   EXPECT_EQ(proof.outcome, Proof::kProved);
   EXPECT_FALSE(proof.all_sizes);
   EXPECT_EQ(proof.statement, "at n=4 k=8");
+}
+
+// In a part that a mask leaves empty the running maximum is minus infinity and what is kept is no
+// number; the join weighs it with 0, which does not help.
+TEST(Prove, EmptyPartsOfAMaskedSoftmaxAreNotProved) {
+  const Program program = parsed(R"(program p(q = 8, k = 8) {
+      input x: f32[q, k]
+      s[q, k] = select(k <= q, x, -inf)
+      m[q] = max[k](s)
+      output y: f32[q] = sum[k](exp(s - m))
+    })");
+  const auto graph = parse_mugraph(R"(ugraph split of p {
+      kernel part grid(q, k.s) warps(1) {
+        split k = k.s(2) * k.i(4)
+        s[k.i] = select(k <= q, x, -inf) : reg f32
+        m[] = max[k.i](s) : reg f32
+        l[] = sum[k.i](exp(s - m)) : reg f32
+        store m -> pm : f32
+        store l -> pl : f32
+      }
+      kernel join grid(q) warps(1) {
+        top[] = max[k.s](pm) : reg f32
+        total[] = sum[k.s](exp(pm - top) * pl) : reg f32
+        store total -> y
+      }
+    })",
+                                   "split.mu", program);
+  ASSERT_TRUE(graph.ok()) << to_string(graph.error());
+  const Proof proof = prove(program, *graph);
+  EXPECT_EQ(proof.outcome, Proof::kUnknown);
+  EXPECT_NE(proof.reason.find("finite"), std::string::npos) << proof.reason;
 }
 
 TEST(Prove, EndsInTime) {
