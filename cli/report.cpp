@@ -92,6 +92,22 @@ void write_files(JsonWriter& json, const std::string& folder) {
   json.end_object();
 }
 
+// Under the cost model, and proved: nothing can be below the bound.  A space that is exhausted is
+// no proof, since what it leaves out was never priced.
+bool is_optimal(const PipelineResult& result) {
+  return result.report.bound_us > 0 && gap_of(result) <= 1e-9;
+}
+
+std::string stop_text(const PipelineResult& result) {
+  const std::string& reason = result.report.stop_reason;
+  if (is_optimal(result)) return reason + "; optimal under the model";
+  if (reason == "exhausted") return "nothing left to look at; not proved optimal";
+  if (reason == "budget") return "stopped by the budget of time";
+  if (reason == "states") return "stopped by the budget of states";
+  if (reason == "memory") return "stopped for want of memory";
+  return reason;
+}
+
 void write_search(JsonWriter& json, const PipelineResult& result) {
   const StoredReport& report = result.report;
   json.begin_object();
@@ -100,6 +116,7 @@ void write_search(JsonWriter& json, const PipelineResult& result) {
   json.key("seconds_to_best").value(report.seconds_to_best);
   json.key("resumed").value(report.resumed);
   json.key("stop_reason").value(report.stop_reason);
+  json.key("optimal").value(is_optimal(result));
   json.key("bound_us").value(report.bound_us);
   json.key("gap").value(gap_of(result));
   json.key("pruned").begin_object();
@@ -142,7 +159,7 @@ std::string table_text(const ReportContext& context) {
   }
   if (!best.compiler.empty()) text += "  compiled   " + compiled_line(best) + "\n";
   text += "  search     " + std::to_string(result.report.states) + " states in " +
-          formatted("%.2f", result.report.seconds) + " s, " + result.report.stop_reason + "\n";
+          formatted("%.2f", result.report.seconds) + " s, " + stop_text(result) + "\n";
   text += "  " + summary(result) + "\n  files      " + context.folder + "/\n";
   return text + "\nnext time: " + context.reuse + "\n";
 }

@@ -13,12 +13,14 @@ trap 'rm -rf "$folder"' EXIT
 search() {  # OUT [OPTION...]
   local out=$1
   shift
-  "$tool" optimize "$program" --target h200 --states "$states" --no-gpu --no-check --json \
+  "$tool" optimize "$program" --target h200 --states "$states" --top 2 --no-gpu --no-check --json \
     --out "$folder/$out" "$@"
 }
-# What of a result does not depend on time or on the name of a folder.
+# What of a result does not depend on time (a proof may run out of it): every count of the search, and
+# each candidate with its price.
 answer() {
-  grep -Ev '"(seconds|seconds_to_best|resumed|folder|cuda|mugraph|program|result|report|reuse)":' "$1"
+  sed -n '/"search": {/,/^  }/p' "$1" | grep -Ev '"(seconds|seconds_to_best|resumed)":'
+  grep -E '"(structure|predicted_us|answer)":' "$1"
 }
 
 search whole >"$folder/whole.json"

@@ -66,6 +66,10 @@ TEST_F(Optimized, JsonHasEveryField) {
   EXPECT_FALSE(search["stop_reason"].text.empty());
   EXPECT_GT(search["bound_us"].number, 0);
   EXPECT_GE(search["gap"].number, 0);
+  EXPECT_EQ(search["optimal"].truth, search["gap"].number <= 1e-9);
+  for (const char* count : {"structures", "kernels_priced", "terms", "rounds", "rejected"}) {
+    EXPECT_EQ(search[count].kind, JsonValue::kNumber) << count;
+  }
   EXPECT_EQ(search["pruned"].kind, JsonValue::kObject);
   EXPECT_EQ(search["kept_undecided"].kind, JsonValue::kNumber);
   for (const char* file : {"cuda", "mugraph", "program", "result", "report"}) {
