@@ -3,6 +3,8 @@
 # a search that nobody killed.  Prints one line a kill; exit code 1 if an answer differs.
 #
 #   tests/cli/kill_and_resume.sh TOOL PROGRAM STATES KILLS [SEED]
+#
+# EVERY is the time between two checkpoints (0s: after each round).
 set -euo pipefail
 
 tool=$1 program=$2 states=$3 kills=$4
@@ -31,7 +33,7 @@ answer "$folder/whole.json" >"$folder/expected"
 failed=0
 for ((i = 1; i <= kills; ++i)); do
   rm -f "$folder/checkpoint"
-  search broken --checkpoint "$folder/checkpoint" --checkpoint-every 0s >/dev/null 2>&1 &
+  search broken --checkpoint "$folder/checkpoint" --checkpoint-every "${EVERY:-0s}" >/dev/null 2>&1 &
   pid=$!
   after=$((RANDOM % (whole_ms + 1)))
   sleep "$(printf '%d.%03d' $((after / 1000)) $((after % 1000)))"
