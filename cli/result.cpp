@@ -13,6 +13,7 @@ using codegen::LaunchPlan;
 using codegen::PlanArgument;
 using codegen::PlanKernel;
 using codegen::PlanTensor;
+using codegen::PlanTensorMap;
 
 proto::Verdict::Answer answer_of(const std::string& text) {
   if (text == "equivalent") return proto::Verdict::EQUIVALENT;
@@ -157,6 +158,16 @@ void to_message(const PlanTensor& tensor, proto::LaunchPlan::Tensor* message) {
   message->set_bytes(tensor.bytes);
 }
 
+void to_message(const PlanTensorMap& map, proto::LaunchPlan::TensorMap* message) {
+  message->set_type(map.type);
+  message->set_dtype(std::string(name(map.dtype)));
+  message->set_offset(map.offset);
+  message->set_swizzle(map.swizzle);
+  for (const int64_t extent : map.extents) message->add_extents(extent);
+  for (const int64_t stride : map.strides) message->add_strides(stride);
+  for (const int64_t box : map.boxes) message->add_boxes(box);
+}
+
 void to_message(const LaunchPlan& plan, proto::LaunchPlan* message) {
   message->set_name(plan.name);
   for (const PlanTensor& tensor : plan.inputs) to_message(tensor, message->add_inputs());
@@ -173,6 +184,7 @@ void to_message(const LaunchPlan& plan, proto::LaunchPlan* message) {
       each.set_kind(static_cast<proto::LaunchPlan::Argument>(argument.kind));
       each.set_index(argument.index);
       each.set_offset(argument.offset);
+      if (argument.map) to_message(*argument.map, each.mutable_map());
     }
   }
 }
@@ -222,6 +234,25 @@ Result<std::vector<PlanTensor>> from_message(
   return tensors;
 }
 
+Result<PlanTensorMap> from_message(const proto::LaunchPlan::TensorMap& message) {
+  constexpr int kMostDims = 5;
+  PlanTensorMap map;
+  const std::optional<DType> dtype = parse_dtype(message.dtype());
+  const int rank = message.extents_size();
+  const bool even = message.strides_size() == rank && message.boxes_size() == rank;
+  if (!dtype || rank < 1 || rank > kMostDims || !even) {
+    return bad_input("its launch plan has a tensor map that is none");
+  }
+  map.type = message.type();
+  map.dtype = *dtype;
+  map.offset = message.offset();
+  map.swizzle = message.swizzle();
+  map.extents.assign(message.extents().begin(), message.extents().end());
+  map.strides.assign(message.strides().begin(), message.strides().end());
+  map.boxes.assign(message.boxes().begin(), message.boxes().end());
+  return map;
+}
+
 Result<LaunchPlan> from_message(const proto::LaunchPlan& message, const Program& program) {
   LaunchPlan plan;
   plan.name = message.name();
@@ -243,7 +274,11 @@ Result<LaunchPlan> from_message(const proto::LaunchPlan& message, const Program&
         return bad_input("its launch plan has an unknown argument");
       }
       kernel.arguments.push_back(
-          {static_cast<PlanArgument::Kind>(each.kind()), each.index(), each.offset()});
+          {static_cast<PlanArgument::Kind>(each.kind()), each.index(), each.offset(), {}});
+      if (!each.has_map()) continue;
+      Result<PlanTensorMap> map = from_message(each.map());
+      if (!map.ok()) return map.error();
+      kernel.arguments.back().map = std::move(*map);
     }
   }
   SUNDOG_RETURN_IF_ERROR(check_plan(plan, program));

@@ -71,6 +71,7 @@ const char* load(void* library, DriverApi& api) {
   need("cuEventDestroy_v2", api.event_destroy);
   need("cuEventRecord", api.event_record);
   need("cuEventElapsedTime", api.event_elapsed);
+  find(library, "cuTensorMapEncodeTiled", api.tensor_map_encode);
   return missing;
 }
 
@@ -265,14 +266,39 @@ Result<GpuKernel> Gpu::kernel(const GpuModule& module, const std::string& name,
   return kernel;
 }
 
+Result<TensorMapBits> Gpu::encode(const PlanTensorMap& map, DevicePointer pointer) {
+  if (api_->tensor_map_encode == nullptr) {
+    return unsupported("the CUDA driver makes no tensor maps", "it is older than CUDA 12");
+  }
+  constexpr int kF16 = 6, kF32 = 7, kBf16 = 9;  // CUtensorMapDataType; bytes are 0
+  const int type = map.dtype == DType::kF16    ? kF16
+                   : map.dtype == DType::kBF16 ? kBf16
+                   : map.dtype == DType::kF32  ? kF32
+                                               : 0;
+  std::vector<uint64_t> extents(map.extents.begin(), map.extents.end());
+  std::vector<uint64_t> strides(map.strides.begin() + 1, map.strides.end());
+  std::vector<unsigned> boxes(map.boxes.begin(), map.boxes.end()), steps(map.boxes.size(), 1);
+  const int swizzle = map.swizzle == 128 ? 3 : map.swizzle == 64 ? 2 : map.swizzle == 32 ? 1 : 0;
+  constexpr int kPromotion128 = 2;  // CU_TENSOR_MAP_L2_PROMOTION_L2_128B
+  TensorMapBits bits;
+  SUNDOG_RETURN_IF_ERROR(checked(
+      api_->tensor_map_encode(&bits, type, static_cast<unsigned>(map.extents.size()),
+                              reinterpret_cast<void*>(pointer + static_cast<uint64_t>(map.offset)),
+                              extents.data(), strides.data(), boxes.data(), steps.data(), 0,
+                              swizzle, kPromotion128, 0),
+      "cuTensorMapEncodeTiled"));
+  return bits;
+}
+
 Status Gpu::launch(const GpuKernel& kernel, const LaunchShape& shape,
-                   std::span<const DevicePointer> pointers) {
+                   std::span<const DevicePointer> pointers, std::span<TensorMapBits> maps) {
   for (const int64_t blocks : shape.grid) {
     if (blocks == 0) return {};  // nothing to do, and the driver refuses an empty grid
   }
   std::vector<DevicePointer> values(pointers.begin(), pointers.end());
   std::vector<void*> parameters;
   for (DevicePointer& value : values) parameters.push_back(&value);
+  for (TensorMapBits& map : maps) parameters.push_back(&map);
   return checked(
       api_->launch(kernel.function, static_cast<unsigned>(shape.grid[0]),
                    static_cast<unsigned>(shape.grid[1]), static_cast<unsigned>(shape.grid[2]),

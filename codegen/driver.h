@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/launch_plan.h"
 #include "core/status.h"
 
 namespace sundog::codegen {
@@ -95,6 +96,11 @@ struct GpuKernel {
   int64_t local_bytes = 0;
 };
 
+// A CUtensorMap.
+struct alignas(64) TensorMapBits {
+  uint64_t words[16] = {};
+};
+
 struct LaunchShape {
   std::array<int64_t, 3> grid{1, 1, 1};
   int block = 1;
@@ -124,9 +130,12 @@ class Gpu {
   Result<GpuKernel> kernel(const GpuModule& module, const std::string& name,
                            int64_t dynamic_shared_bytes);
 
-  // Enqueues one launch; `pointers` are its parameters, in order.
+  // A tensor map of what lies behind `pointer`.
+  Result<TensorMapBits> encode(const PlanTensorMap& map, DevicePointer pointer);
+
+  // Enqueues one launch; `pointers` are its parameters, in order, and `maps` those behind them.
   Status launch(const GpuKernel& kernel, const LaunchShape& shape,
-                std::span<const DevicePointer> pointers);
+                std::span<const DevicePointer> pointers, std::span<TensorMapBits> maps = {});
   // Waits for everything enqueued; an error of an earlier launch shows here.
   Status synchronize();
 

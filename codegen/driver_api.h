@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace sundog::codegen {
 
@@ -52,6 +53,9 @@ struct DriverApi {
   int (*event_destroy)(void*);
   int (*event_record)(void*, void*);
   int (*event_elapsed)(float*, void*, void*);
+  // Of CUDA 12 and later; null before.
+  int (*tensor_map_encode)(void*, int, unsigned, void*, const uint64_t*, const uint64_t*,
+                           const unsigned*, const unsigned*, int, int, int, int);
 };
 
 }  // namespace sundog::codegen

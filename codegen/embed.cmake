@@ -2,7 +2,7 @@
 # emulator compiles at run time.
 sundog_embed(sundog_codegen kPrimitivesText codegen/primitives.cuh)
 sundog_embed(sundog_codegen kPrimitivesSm90Text codegen/primitives_sm90.cuh)
-foreach(part IN ITEMS checks fiber hooks machine matrices memory operations problems protocol
+foreach(part IN ITEMS bulk checks fiber hooks machine matrices memory operations problems protocol
                       runtime scheduler shadow sundog_emulator warpgroup)
   sundog_embed(sundog_codegen emulator_${part} codegen/emulator/${part}.h)
 endforeach()

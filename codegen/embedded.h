@@ -14,6 +14,7 @@ extern const std::string_view kPrimitivesSm90Text;
 extern const std::string_view kSavedKernelText;
 
 // codegen/emulator/*.h: written to the cache and compiled where the emulator is used.
+extern const std::string_view emulator_bulk;
 extern const std::string_view emulator_checks;
 extern const std::string_view emulator_fiber;
 extern const std::string_view emulator_hooks;

@@ -33,6 +33,7 @@ std::string KernelEmitter::element_mask(uint32_t id, const Slots& slots) {
   bool operand = !plan(id).in_registers;
   for (const ComputationPlan& other : plan_.computations) {
     operand |= other.mma && (other.mma->a == id || other.mma->b == id);
+    operand |= other.row_sum && other.row_sum->operand == id;
   }
   return operand ? presence(slots, id, false, tile_axes(id)) : "";
 }

@@ -135,6 +135,7 @@ std::string KernelEmitter::run(const std::string& name) {
   signature(name);
   grid_indices();
   declare_arena();
+  start_copies();
   statements(kernel_.body);
   settle_products();
   out_.close();
@@ -149,9 +150,22 @@ void KernelEmitter::signature(const std::string& name) {
                          std::string(cuda_type(graph_.tensors[t].decl.dtype)) + "* __restrict__ " +
                          tensors_[t]);
   }
+  for (std::string& map : map_parameters()) parameters.push_back(std::move(map));
   out_.line("extern \"C\" __global__ void __launch_bounds__(" +
-            std::to_string(kernel_.warps * kLanes) + ")");
+            std::to_string(kernel_.warps * kLanes) + blocks_wanted() + ")");
   out_.open(name + "(" + join(parameters, ", ") + ")");
+}
+
+// Two blocks on a multiprocessor, if the accumulators of warp groups and little else fit its
+// registers twice: the compiler would otherwise take a few more and halve them.
+std::string KernelEmitter::blocks_wanted() const {
+  constexpr int64_t kRegisters = 65536, kOthers = 28;
+  int64_t held = kOthers;
+  for (const ComputationPlan& p : plan_.computations) {
+    if (p.mma && p.mma->warpgroup) held += slots(p.partial);
+  }
+  const bool fit = 2 * held * kernel_.warps * kLanes <= kRegisters;
+  return warpgroups_ && fit && 2 * plan_.shared_bytes <= 224 * 1024 ? ", 2" : "";
 }
 
 void KernelEmitter::grid_indices() {
@@ -337,13 +351,17 @@ void KernelEmitter::start_accumulators(const Loop& loop) {
 void KernelEmitter::loop(const Loop& loop) {
   settle_products();
   start_accumulators(loop);
-  const std::vector<uint32_t> ring = ring_of(loop);
+  const BulkLoop* bulk = bulk_loop(loop);
+  const std::vector<uint32_t> copied = ring_of(loop);
+  const std::vector<uint32_t> ring = bulk != nullptr ? std::vector<uint32_t>() : copied;
+  if (bulk != nullptr) barrier(hazards_.before_loop());
   out_.blank();
   out_.open("");
   std::string begin, end;
   const bool skips = loop_range(loop, begin, end);
   const Hazards before_prologue = hazards_;
   if (!ring.empty()) ring_prologue(loop, ring, begin, end);
+  if (bulk != nullptr) start_stages(*bulk);
   const std::string f = factors_[loop.factor];
   const Hazards before = hazards_;
   Hazards entry = ring.empty() ? before : Hazards();
@@ -377,19 +395,19 @@ void KernelEmitter::loop(const Loop& loop) {
                 "_stage = " + (begin == "0" ? f : "(" + f + " - " + begin + ")") + " % " +
                 std::to_string(loop.stages) + ";");
     }
+    if (bulk != nullptr) await_stage(loop, *bulk, begin, end);
     open_.push_back(&loop);
     statements(loop.body);
     settle_products();
     open_.pop_back();
+    if (bulk != nullptr) release_stage(*bulk);
     out_.close();
     if (!ring.empty() || entry.covers(hazards_)) break;
     entry.merge(hazards_);
   }
   stage_of_.erase(loop.factor);
-  if (!ring.empty()) {
-    // The copies have landed and were waited for; what is left is what the iterations read.
-    for (uint32_t id : ring) hazards_.read(region(*plan(id).shared));
-  }
+  // The copies have landed and were waited for; what is left is what the iterations read.
+  for (uint32_t id : copied) hazards_.read(region(*plan(id).shared));
   if (!never_empty(loop)) hazards_.merge(ring.empty() ? before : before_prologue);
   position_ += kPositionStep;
   out_.close();

@@ -25,6 +25,13 @@ std::string emit_kernel(const MuGraph& graph, const Kernel& kernel, const Kernel
 // tensors: inputs, outputs, intermediates.
 std::vector<uint32_t> kernel_parameters(const MuGraph& graph, const Kernel& kernel);
 
+// The computations whose loads are bulk copies: behind its pointers a kernel takes a tensor map for
+// each, in this order.
+std::vector<uint32_t> bulk_loads(const KernelPlan& plan);
+
+// The type of the tensor map of a bulk load: "sd::TensorMap<sd::f16, 128, 2, ...>".
+std::string tensor_map_type(const MuGraph& graph, const ComputationPlan& plan);
+
 // An array in the registers of a thread: `count` elements of `type`, in groups of `inner`
 // neighbours (Vec<type, inner>, or float[inner]); inner 1 is a plain array.
 struct RegisterArray {
@@ -66,6 +73,7 @@ class KernelEmitter {
   // emit_kernel.cpp: signature, grid, statements, loops
   void declare_names();
   void signature(const std::string& name);
+  std::string blocks_wanted() const;
   void grid_indices();
   void declare_arena();
   void statements(const std::vector<Statement>& body);
@@ -143,8 +151,21 @@ class KernelEmitter {
   void load_matrix(const Fragments& x, bool a_side, bool pair, const std::string& atom);
   std::string fragment_word(const Fragments& x, bool a_side, const std::string& atom,
                             int word) const;
+  void row_sum(uint32_t id, const RegisterArray& into);
   void multiply(const Fragments& x, const std::string& n_atom, const std::string& b0,
                 const std::string& b1);
+
+  // emit_bulk.cpp
+  const BulkLoop* bulk_loop(const Loop& loop) const;
+  std::string map_name(uint32_t id) const;
+  std::vector<std::string> map_parameters() const;
+  void start_copies();
+  void copy_stage(const Loop& loop, const BulkLoop& bulk, const std::string& index);
+  void bulk_copies(uint32_t id, const std::string& full);
+  void start_stages(const BulkLoop& bulk);
+  void await_stage(const Loop& loop, const BulkLoop& bulk, const std::string& begin,
+                   const std::string& end);
+  void release_stage(const BulkLoop& bulk);
 
   // emit_warpgroup.cpp
   void warpgroup_product(uint32_t id, const RegisterArray& into, bool fresh);

@@ -82,11 +82,20 @@ std::string launcher_text(const LaunchPlan& plan, const std::vector<KernelStats>
            "([[maybe_unused]] void* const* inputs, [[maybe_unused]] void* const* outputs,\n"
            "    [[maybe_unused]] void* workspace, [[maybe_unused]] cudaStream_t stream)");
   raise_limits(out, plan);
+  int maps = 0;
   for (size_t i = 0; i < plan.kernels.size(); ++i) {
     const PlanKernel& k = plan.kernels[i];
     std::vector<std::string> arguments;
     for (const PlanArgument& a : k.arguments) {
       std::string type = argument_type(a, plan, graph);
+      if (a.map) {
+        const std::string name = "map_" + std::to_string(maps++);
+        out.line(a.map->type + " " + name + ";");
+        out.line("if (cudaError_t error = sd::encode(" + name + ", " + pointer(a, type) +
+                 ")) return error;");
+        arguments.push_back(name);
+        continue;
+      }
       // A parameter that a kernel only reads is const; a pointer converts to that by itself.
       arguments.push_back(pointer(a, type));
     }

@@ -278,4 +278,50 @@ std::string KernelEmitter::fragment_word(const Fragments& x, bool a_side, const 
   return "sd::word(" + array.group(register_index(plan(operand).layout, digits)) + ")";
 }
 
+// Adds the sums of rows: products with ones, of which one column is looked at.
+void KernelEmitter::row_sum(uint32_t id, const RegisterArray& into) {
+  const RowSum& sum = *plan(id).row_sum;
+  const RegisterArray from = result_array(sum.operand);
+  std::vector<RegisterLoop> digits;  // of further rows
+  int open = 0;
+  for (const Mode& m : sum.a_layout.modes) {
+    if (m.axis != sum.m || m.holder != Holder::kReg || m.stride < 16) continue;
+    digits.push_back({m, out_.fresh("r")});
+    out_.line("#pragma unroll");
+    out_.open("for (int " + digits.back().var + " = 0; " + digits.back().var + " < " +
+              std::to_string(m.extent) + "; ++" + digits.back().var + ")");
+    ++open;
+  }
+  const std::string sums = out_.fresh("sums_");
+  out_.line("float " + sums + "[4] = {};");
+  out_.line("#pragma unroll");
+  out_.open("for (int step = 0; step < " + std::to_string(extent(sum.k) / 16) + "; ++step)");
+  std::vector<std::string> words;
+  for (int word = 0; word < 4; ++word) {
+    std::vector<RegisterLoop> at = digits;
+    for (const Mode& m : sum.a_layout.modes) {
+      if (m.holder != Holder::kReg) continue;
+      if (m.axis == sum.k && m.stride == 8) at.push_back({m, std::to_string(word / 2)});
+      if (m.axis == sum.k && m.stride == 16) at.push_back({m, "step"});
+      if (m.axis == sum.m && m.stride == 8) at.push_back({m, std::to_string(word % 2)});
+    }
+    words.push_back("sd::word(" + from.group(register_index(plan(sum.operand).layout, at)) + ")");
+  }
+  out_.line("const uint32_t a[4] = {" + join(words, ", ") + "};");
+  const std::string ones = from.dtype == DType::kF16 ? "0x3c003c00u" : "0x3f803f80u";
+  out_.line("sd::mma_m16n8k16<" + std::string(cuda_type(from.dtype)) + ">(" + sums + ", a, " +
+            ones + ", " + ones + ");");
+  out_.close();
+  for (int half = 0; half < 2; ++half) {
+    std::vector<RegisterLoop> at = digits;
+    for (const Mode& m : sum.a_layout.modes) {
+      const bool own = m.axis == sum.m && m.holder == Holder::kReg && m.stride == 8;
+      if (own) at.push_back({m, std::to_string(half)});
+    }
+    out_.line(into.element(register_index(plan(id).partial, at)) + " += " + sums + "[" +
+              std::to_string(2 * half) + "];");
+  }
+  for (; open > 0; --open) out_.close();
+}
+
 }  // namespace sundog::codegen

@@ -71,6 +71,8 @@ void KernelEmitter::reduction(uint32_t id) {
       warpgroup_product(id, into, fresh);
     } else if (p.kind == Realisation::kMma) {
       mma_loops(id, into, only);
+    } else if (p.row_sum) {
+      row_sum(id, into);
     } else {
       reduce_loops(id, into, only);
     }

@@ -29,6 +29,14 @@ Hazards::Need Hazards::before_write(const Region& region) const {
   return need;
 }
 
+Hazards::Need Hazards::before_loop() const {
+  Need need = Need::kNothing;
+  for (const Access& a : pending_) {
+    if (a.is_write) need = worse(need, a.is_copy ? Need::kWaitAndBarrier : Need::kBarrier);
+  }
+  return need;
+}
+
 void Hazards::barrier(bool waited) {
   std::erase_if(pending_, [&](const Access& a) { return waited || !a.is_copy; });
 }

@@ -24,6 +24,9 @@ class Hazards {
   void write(const Region& region) { add({region, true, false}); }
   void copy(const Region& region) { add({region, true, true}); }  // cp.async
 
+  // What lets a loop start whose iterations do not begin with a barrier: nothing is pending.
+  Need before_loop() const;
+
   // A barrier; copies under way stay so unless waited for.
   void barrier(bool waited);
 

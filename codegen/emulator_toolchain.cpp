@@ -44,6 +44,7 @@ std::vector<Text> part_texts() {
           {"operations.h", emulator_operations},
           {"matrices.h", emulator_matrices},
           {"warpgroup.h", emulator_warpgroup},
+          {"bulk.h", emulator_bulk},
           {"hooks.h", emulator_hooks},
           {"runtime.h", emulator_runtime},
           {"runtime.cpp", "#include \"runtime.h\"\n"},

@@ -81,6 +81,34 @@ bool uses_warpgroups(const KernelPlan& plan) {
                      [](const ComputationPlan& p) { return p.mma && p.mma->warpgroup; });
 }
 
+Status check_target(const Kernel& kernel, const KernelPlan& plan, const Target& target,
+                    const Device& device) {
+  const std::string where = "kernel '" + kernel.name + "' has ";
+  const std::string but = "; " + device.name + " is " + device.arch;
+  if (uses_warpgroups(plan) && !target.warpgroups) {
+    return unsupported(where + "products of warp groups" + but, "write mma(m16n8k16)");
+  }
+  if (!plan.bulk_loops.empty() && target.architecture < 90) {
+    return unsupported(where + "bulk copies" + but, "leave out 'bulk'");
+  }
+  return {};
+}
+
+PlanTensorMap tensor_map(const MuGraph& graph, const ComputationPlan& load) {
+  const TensorDecl& decl = graph.tensors[load.bulk->tensor].decl;
+  PlanTensorMap map;
+  map.type = tensor_map_type(graph, load);
+  map.dtype = decl.dtype;
+  map.offset = decl.offset * bytes(decl.dtype);
+  map.swizzle = load.shared->swizzle_mask == 0 ? 0 : (load.shared->swizzle_mask + 1) * 16;
+  for (const BulkDim& dim : load.bulk->dims) {
+    map.extents.push_back(dim.extent);
+    map.strides.push_back(dim.stride * bytes(decl.dtype));
+    map.boxes.push_back(dim.box);
+  }
+  return map;
+}
+
 // 16-bit results do not see the last bits of an exponential.
 bool narrow_outputs(const Program& program) {
   return std::all_of(program.outputs.begin(), program.outputs.end(),
@@ -101,7 +129,7 @@ Result<Generated> generate(const MuGraph& graph, const Program& program, const D
   const std::vector<int64_t> offsets = place_workspace(graph, plan.workspace_bytes);
   const CudaTextOptions text{narrow_outputs(program), options.round_casts};
   std::string kernels;
-  bool warpgroups = false;
+  bool sm90 = false;
   for (const Kernel& kernel : graph.kernels) {
     const int64_t blocks = block_count(kernel);
     if (blocks == 0) continue;  // nothing to compute
@@ -112,14 +140,8 @@ Result<Generated> generate(const MuGraph& graph, const Program& program, const D
     const Result<KernelPlan> planned = plan_kernel(graph, kernel);
     if (!planned.ok()) return planned.error();
     SUNDOG_RETURN_IF_ERROR(can_launch(kernel, *planned, device));
-    if (uses_warpgroups(*planned)) {
-      if (!target->warpgroups) {
-        return unsupported("kernel '" + kernel.name + "' has products of warp groups; " +
-                               device.name + " is " + device.arch,
-                           "write mma(m16n8k16)");
-      }
-      warpgroups = true;
-    }
+    SUNDOG_RETURN_IF_ERROR(check_target(kernel, *planned, *target, device));
+    sm90 |= uses_warpgroups(*planned) || !planned->bulk_loops.empty();
     PlanKernel launch;
     launch.name = identifier(plan.name + "_" + kernel.name);
     launch.grid = {blocks, 1, 1};
@@ -128,13 +150,19 @@ Result<Generated> generate(const MuGraph& graph, const Program& program, const D
     for (uint32_t t : kernel_parameters(graph, kernel)) {
       launch.arguments.push_back(argument(graph, program, t, offsets));
     }
+    for (uint32_t id : bulk_loads(*planned)) {
+      const ComputationPlan& load = planned->computations[id];
+      PlanArgument map = argument(graph, program, load.bulk->tensor, offsets);
+      map.map = tensor_map(graph, load);
+      launch.arguments.push_back(std::move(map));
+    }
     kernels += emit_kernel(graph, kernel, *planned, launch.name, text) + "\n";
     result.stats.push_back(
         {launch.name, blocks, launch.block, launch.shared_bytes, planned->registers});
     plan.kernels.push_back(std::move(launch));
   }
   std::string primitives(kPrimitivesText);
-  if (warpgroups) primitives += "\n" + std::string(kPrimitivesSm90Text);
+  if (sm90) primitives += "\n" + std::string(kPrimitivesSm90Text);
   result.cuda = header(plan.name, *target, device, options) + primitives + "\n" + kernels +
                 launcher_text(plan, result.stats, graph);
   return result;

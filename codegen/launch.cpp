@@ -97,27 +97,37 @@ Result<Loaded> load(Gpu& gpu, const GpuJob& job, const CheckData& data) {
   return loaded;
 }
 
+DevicePointer pointer_of(const PlanArgument& argument, const Loaded& loaded, size_t copy) {
+  const auto index = static_cast<size_t>(argument.index);
+  switch (argument.kind) {
+    case PlanArgument::Kind::kInput:
+      return loaded.copies[copy][index].pointer();
+    case PlanArgument::Kind::kOutput:
+      return loaded.outputs[index].pointer();
+    case PlanArgument::Kind::kWorkspace:
+      return loaded.workspace.pointer() + static_cast<DevicePointer>(argument.offset);
+  }
+  return 0;
+}
+
 // Enqueues all kernels of the plan once, reading the inputs' copy number `copy`.
 Status enqueue(Gpu& gpu, const LaunchPlan& plan, const Loaded& loaded, size_t copy) {
   for (size_t k = 0; k < plan.kernels.size(); ++k) {
     const PlanKernel& kernel = plan.kernels[k];
     std::vector<DevicePointer> pointers;
+    std::vector<TensorMapBits> maps;
     for (const PlanArgument& argument : kernel.arguments) {
-      const auto index = static_cast<size_t>(argument.index);
-      switch (argument.kind) {
-        case PlanArgument::Kind::kInput:
-          pointers.push_back(loaded.copies[copy][index].pointer());
-          break;
-        case PlanArgument::Kind::kOutput:
-          pointers.push_back(loaded.outputs[index].pointer());
-          break;
-        case PlanArgument::Kind::kWorkspace:
-          pointers.push_back(loaded.workspace.pointer() +
-                             static_cast<DevicePointer>(argument.offset));
-          break;
+      const DevicePointer pointer = pointer_of(argument, loaded, copy);
+      if (!argument.map) {
+        pointers.push_back(pointer);
+        continue;
       }
+      const Result<TensorMapBits> map = gpu.encode(*argument.map, pointer);
+      if (!map.ok()) return map.error();
+      maps.push_back(*map);
     }
-    const Status status = gpu.launch(loaded.kernels[k], {kernel.grid, kernel.block}, pointers);
+    const Status status =
+        gpu.launch(loaded.kernels[k], {kernel.grid, kernel.block}, pointers, maps);
     if (!status.ok()) return failed("kernel " + kernel.name + ": " + status.error().message);
   }
   return {};

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,12 +24,23 @@ struct PlanTensor {
   bool operator==(const PlanTensor&) const = default;
 };
 
-// One pointer parameter of a kernel.
+// How a bulk copy sees a tensor (CUtensorMap): dimensions from the contiguous one outwards.
+struct PlanTensorMap {
+  std::string type;  // as the emitted text has it
+  DType dtype = DType::kF16;
+  int64_t offset = 0;                            // bytes from the pointer to the first element
+  int swizzle = 0;                               // bytes of a swizzled row; 0: none
+  std::vector<int64_t> extents, strides, boxes;  // elements, bytes, elements
+  bool operator==(const PlanTensorMap&) const = default;
+};
+
+// One parameter of a kernel: a pointer, or a tensor map of what lies behind it.
 struct PlanArgument {
   enum class Kind { kInput, kOutput, kWorkspace };
   Kind kind = Kind::kInput;
   int index = 0;       // of the input or output
   int64_t offset = 0;  // bytes into the workspace
+  std::optional<PlanTensorMap> map = {};
   bool operator==(const PlanArgument&) const = default;
 };
 

@@ -5,9 +5,147 @@
 
 namespace sd {
 
+// The numbers of CUtensorMapDataType; what has one byte is a byte.
+template <class T>
+constexpr int kTensorType = 0;
+template <>
+constexpr int kTensorType<f16> = 6;
+template <>
+constexpr int kTensorType<float> = 7;
+template <>
+constexpr int kTensorType<bf16> = 9;
+
 // What threads wrote to shared memory (cp_async included, behind its wait) is seen, after a barrier
 // behind this, by the units that read it without threads: products of warp groups, bulk copies.
 SD_INLINE void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// --- barriers in shared memory, eight bytes each ---
+
+// One that completes a phase when `count` arrivals and all bytes expected have come; then the next
+// phase begins.  Phases are numbered from 0; a parity is that of a number.
+SD_INLINE void mbarrier_init(uint64_t* barrier, int count) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count)
+               : "memory");
+}
+// Behind the last mbarrier_init of a thread, in front of the barrier of the block.
+SD_INLINE void mbarrier_init_fence() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+// Arrives, and expects so many bytes of copies in this phase.
+SD_INLINE void mbarrier_expect(uint64_t* barrier, int bytes) {
+  asm volatile(
+      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
+      "r"(bytes)
+      : "memory");
+}
+SD_INLINE void mbarrier_arrive(uint64_t* barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
+               : "memory");
+}
+// Waits until the phase of that parity is complete: of a new barrier that of parity 1 is.
+SD_INLINE void mbarrier_wait(uint64_t* barrier, int parity) {
+  const uint32_t address = shared_address(barrier);
+  uint32_t done;
+  do {
+    asm volatile(
+        "{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, p;\n}"
+        : "=r"(done)
+        : "r"(address), "r"(parity)
+        : "memory");
+  } while (done == 0);
+}
+
+// --- bulk tensor copies: one thread starts each ---
+
+// A dimension of a tensor in device memory: its extent, its stride in elements, and how many
+// elements of it one copy takes.
+template <int64_t kExtent, int64_t kStride, int64_t kBox>
+struct Dim {
+  static constexpr int64_t extent = kExtent, stride = kStride, box = kBox;
+};
+// What the copy engine has to know of a tensor of T whose first element lies kOffset elements
+// behind its pointer; the first dimension is the contiguous one.  Rows of kSwizzle (32, 64, 128)
+// bytes are swizzled as matrix_tile has it; 0: not.
+template <class T, int64_t kOffset, int kSwizzle, class... Dims>
+struct alignas(64) TensorMap {
+  uint64_t words[16];
+};
+
+// Starts the copy of a box to `dst` (a multiple of 128 bytes, of 8 kSwizzle if swizzled); `at` is
+// its first element, by dimension.  What lies outside of the tensor arrives as zeros.  The bytes of
+// the whole box count in at `barrier`.
+template <class Map>
+SD_INLINE void bulk_copy(void* dst, const Map& map, uint64_t* barrier, int c0, int c1) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], "
+      "[%1, {%3, %4}], [%2];" ::"r"(shared_address(dst)),
+      "l"(&map), "r"(shared_address(barrier)), "r"(c0), "r"(c1)
+      : "memory");
+}
+template <class Map>
+SD_INLINE void bulk_copy(void* dst, const Map& map, uint64_t* barrier, int c0, int c1, int c2) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], "
+      "[%1, {%3, %4, %5}], [%2];" ::"r"(shared_address(dst)),
+      "l"(&map), "r"(shared_address(barrier)), "r"(c0), "r"(c1), "r"(c2)
+      : "memory");
+}
+template <class Map>
+SD_INLINE void bulk_copy(void* dst, const Map& map, uint64_t* barrier, int c0, int c1, int c2,
+                         int c3) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], "
+      "[%1, {%3, %4, %5, %6}], [%2];" ::"r"(shared_address(dst)),
+      "l"(&map), "r"(shared_address(barrier)), "r"(c0), "r"(c1), "r"(c2), "r"(c3)
+      : "memory");
+}
+template <class Map>
+SD_INLINE void bulk_copy(void* dst, const Map& map, uint64_t* barrier, int c0, int c1, int c2,
+                         int c3, int c4) {
+  asm volatile(
+      "cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], "
+      "[%1, {%3, %4, %5, %6, %7}], [%2];" ::"r"(shared_address(dst)),
+      "l"(&map), "r"(shared_address(barrier)), "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(c4)
+      : "memory");
+}
+
+#ifndef __CUDACC_RTC__
+// Fills `map` for the tensor behind `pointer`, through the driver's own function.
+template <class T, int64_t kOffset, int kSwizzle, class... Dims>
+inline cudaError_t encode(TensorMap<T, kOffset, kSwizzle, Dims...>& map, const void* pointer) {
+  using Encode = int (*)(void*, int, unsigned, void*, const uint64_t*, const uint64_t*,
+                         const unsigned*, const unsigned*, int, int, int, int);
+  static Encode function = nullptr;
+  if (function == nullptr) {
+    void* found = nullptr;
+    cudaDriverEntryPointQueryResult result;
+#if CUDART_VERSION >= 12050
+    if (cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found,
+                                                             12000, cudaEnableDefault, &result)) {
+      return error;
+    }
+#else
+    if (cudaError_t error =
+            cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &found, cudaEnableDefault, &result)) {
+      return error;
+    }
+#endif
+    if (found == nullptr) return cudaErrorNotSupported;
+    function = reinterpret_cast<Encode>(found);
+  }
+  constexpr unsigned kRank = sizeof...(Dims);
+  const uint64_t extents[] = {static_cast<uint64_t>(Dims::extent)...};
+  const uint64_t strides[] = {static_cast<uint64_t>(Dims::stride) * sizeof(T)...};
+  const unsigned boxes[] = {static_cast<unsigned>(Dims::box)...};
+  const unsigned steps[] = {static_cast<unsigned>(Dims::box > 0)...};
+  const int swizzle = kSwizzle == 128 ? 3 : kSwizzle == 64 ? 2 : kSwizzle == 32 ? 1 : 0;
+  T* first = const_cast<T*>(static_cast<const T*>(pointer)) + kOffset;
+  const int error = function(&map, kTensorType<T>, kRank, first, extents, strides + 1, boxes, steps,
+                             0, swizzle, /*L2 promotion, 128 bytes*/ 2, 0);
+  return error == 0 ? cudaSuccess : cudaErrorInvalidValue;
+}
+#endif
 
 // --- products of a warp group: four neighbouring warps, the first a multiple of four ---
 

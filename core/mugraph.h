@@ -114,6 +114,7 @@ struct Loop {
   int stages = 1;                    // loads in flight: 1 is none ahead
   std::vector<IndexCondition> trim;  // run only the iterations where all hold; over grid and loops
   std::vector<Statement> body;
+  bool bulk = false;  // the loads ahead are bulk tensor copies
   bool operator==(const Loop&) const;
 };
 

@@ -304,6 +304,7 @@ class KernelReader {
           Loop loop;
           loop.factor = reader_.id(l.factor(), factors(), "factor");
           loop.stages = l.stages();
+          loop.bulk = l.bulk();
           for (const auto& c : l.trim())
             loop.trim.push_back(reader_.condition(c, factors(), axes_));
           body(l.body(), loop.body);

@@ -124,6 +124,7 @@ void write(const std::vector<Statement>& body, Statements* list) {
       const Loop& loop = std::get<Loop>(statement.node);
       to->mutable_loop()->set_factor(loop.factor);
       to->mutable_loop()->set_stages(loop.stages);
+      to->mutable_loop()->set_bulk(loop.bulk);
       for (const IndexCondition& c : loop.trim) write(c, to->mutable_loop()->add_trim());
       write(loop.body, to->mutable_loop()->mutable_body());
     }

@@ -292,6 +292,7 @@ Loop KernelBuilder::make_loop(const LoopSyntax& syntax) {
                       "a loop has 1 to 64 stages, not " + std::to_string(syntax.stages));
   }
   loop.stages = static_cast<int>(std::clamp<int64_t>(syntax.stages, 1, 64));
+  loop.bulk = syntax.bulk;
   for (const Expr& condition : syntax.trim) loop.trim.push_back(builder_.condition(condition, {}));
   add_steps(syntax.body, loop.body);
   return loop;

@@ -77,6 +77,7 @@ class KernelParser {
         cursor_.expect("(", "after stages");
         result.stages = cursor_.integer("of stages");
         cursor_.expect(")", "after the stages");
+        result.bulk = cursor_.accept("bulk");
       } else if (cursor_.accept("trim")) {
         result.trim = parse_list(cursor_, "(", ")");
       } else {

@@ -37,6 +37,7 @@ struct StepSyntax;
 struct LoopSyntax {
   Ident factor;
   int64_t stages = 1;
+  bool bulk = false;
   std::vector<Expr> trim;
   std::vector<StepSyntax> body;
 };

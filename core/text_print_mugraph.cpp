@@ -111,7 +111,9 @@ class KernelPrinter {
       } else {
         const Loop& loop = std::get<Loop>(statement.node);
         out_ += indent + "loop " + kernel_.factors[loop.factor].name;
-        if (loop.stages != 1) out_ += " stages(" + std::to_string(loop.stages) + ")";
+        if (loop.stages != 1 || loop.bulk) {
+          out_ += " stages(" + std::to_string(loop.stages) + (loop.bulk ? ") bulk" : ")");
+        }
         std::vector<std::string> trim;
         for (const IndexCondition& c : loop.trim) trim.push_back(condition_text(c, names_));
         if (!trim.empty()) out_ += " trim(" + join(trim) + ")";

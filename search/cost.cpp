@@ -24,15 +24,21 @@ constexpr double kOverlapLoss = 0.08;  // share of the other resources' time tha
 constexpr double kComputeLoss = 0.2;   // likewise of loading and computing, whichever is shorter
 constexpr double kStepShare = 0.5;     // of the dependent steps that add to the units' time
 constexpr double kStepUs = 0.09;       // one dependent step of an iteration, latency bound
-constexpr double kJoinUs = 0.3;        // adding the parts of warps that share a reduced axis
-constexpr double kJoinWarps = 8;       // up to that many; of more in proportion
-constexpr double kReduceUs = 0.2;      // a reduction over the threads of a block, outside loops
-constexpr double kSingleShot = 40e3;   // bytes a block asks for at once; the rest queues
-constexpr double kBlockUs = 0.08;      // of an SM, to start a block
-constexpr double kMostShareOfSm = 3;   // of an SM's even share of the memory rate, that it can draw
+constexpr double kStepUsBulk = 0.05;   // without a barrier of the block in each iteration
+constexpr double kComputeLossBulk = 0.1;
+constexpr double kTurnUsBulk = 0.02;  // of an iteration, until its stage is free again
+constexpr double kIdleShareBulk = 0.9;
+constexpr double kL2GainBulk = 1.25;  // whole lines, and no threads in between
+constexpr double kJoinUs = 0.3;       // adding the parts of warps that share a reduced axis
+constexpr double kJoinWarps = 8;      // up to that many; of more in proportion
+constexpr double kReduceUs = 0.2;     // a reduction over the threads of a block, outside loops
+constexpr double kSingleShot = 40e3;  // bytes a block asks for at once; the rest queues
+constexpr double kBlockUs = 0.08;     // of an SM, to start a block
+constexpr double kMostShareOfSm = 3;  // of an SM's even share of the memory rate, that it can draw
 constexpr double kReservedShared = 1024;  // bytes a block that the runtime keeps
 constexpr double kRegistersKept = 48;     // a thread: addresses, indices, temporaries
 constexpr double kRegistersKeptScalar = 16;
+constexpr double kRegistersKeptGroups = 30;  // operands of warp groups are not among them
 constexpr double kLoadedLate =
     0.5;  // of what is loaded to registers flat, that is not held at once
 constexpr double kMostRegisters = 255;
@@ -172,6 +178,7 @@ class Pricer {
   }
 
   bool memory() {
+    const bool groups = uses_warpgroups();
     double fixed = 0, held = 0;
     std::array<double, 8> fleeting{};  // by loop
     for (uint32_t i = 0; i < p_.roles.size(); ++i) {
@@ -187,6 +194,8 @@ class Pricer {
         // Temporaries of an iteration die with it; a result that is only stored takes no registers
         // of its own.
         if (count(role.loops) > 1 && role.accumulated.empty()) {
+          // Beside a warp group's product the steps that follow it take over its registers.
+          if (groups && !role.is_reduction && !role.is_load) continue;
           fleeting[static_cast<size_t>(role.loop) % fleeting.size()] += size;
         } else {
           held += role.is_load ? kLoadedLate * size : size;
@@ -197,23 +206,38 @@ class Pricer {
     }
     const double budget = m_.shared_per_block - fixed;
     if (budget < stage_bytes_) return false;
-    if (stage_bytes_ > 0) {
-      const double wanted = std::ceil(kInFlightWanted / stage_bytes_ + 1);
-      const double most = std::min({budget / stage_bytes_, count(p_.loops), double{kMostStages}});
-      out_.stages = static_cast<int>(std::clamp(wanted, std::min(2.0, most), most));
-    }
-    out_.shared_bytes = fixed + stage_bytes_ * out_.stages;
     const double threads = 32.0 * level_.warps;
     const double most = *std::max_element(fleeting.begin(), fleeting.end());
-    const double registers =
-        (held + most) / 4 / threads + (uses_mma() ? kRegistersKept : kRegistersKeptScalar);
+    const double kept = groups       ? kRegistersKeptGroups
+                        : uses_mma() ? kRegistersKept
+                                     : kRegistersKeptScalar;
+    const double registers = (held + most) / 4 / threads + kept;
     if (registers > (uses_mma() ? kMostRegisters : kMostRegistersScalar)) return false;
     if (registers * threads > m_.registers_per_sm) return false;
-    out_.resident = static_cast<int>(
-        std::max(1.0, std::floor(std::min({m_.shared_per_sm / (out_.shared_bytes + kReservedShared),
-                                           m_.registers_per_sm / (registers * threads),
-                                           m_.threads_per_sm / threads, m_.blocks_per_sm}))));
+    const double others = std::min({m_.registers_per_sm / (registers * threads),
+                                    m_.threads_per_sm / threads, m_.blocks_per_sm});
+    const auto resident = [&](double stages) {
+      const double shared = fixed + stage_bytes_ * stages + kReservedShared;
+      return std::max(1.0, std::floor(std::min(m_.shared_per_sm / shared, others)));
+    };
+    if (stage_bytes_ > 0) {
+      // Bulk copies fill the stage that was read last but one.
+      const double wanted = std::ceil(kInFlightWanted / stage_bytes_ + (m_.bulk ? 2 : 1));
+      const double stages = std::min({budget / stage_bytes_, count(p_.loops), double{kMostStages}});
+      out_.stages = static_cast<int>(std::clamp(wanted, std::min(2.0, stages), stages));
+      // Blocks side by side on an SM hide more than stages do.
+      const double useful = std::ceil(blocks_ / m_.sms);
+      const double best = std::min(useful, resident(std::min(2, out_.stages)));
+      while (out_.stages > 2 && std::min(useful, resident(out_.stages)) < best) --out_.stages;
+    }
+    out_.shared_bytes = fixed + stage_bytes_ * out_.stages;
+    out_.resident = static_cast<int>(resident(out_.stages));
     return true;
+  }
+
+  bool uses_warpgroups() const {
+    return std::any_of(level_.mma.begin(), level_.mma.end(),
+                       [](const MmaChoice& m) { return m.warpgroup; });
   }
 
   bool uses_mma() const {
@@ -280,7 +304,8 @@ class Pricer {
       bool again = false;
       for (size_t j = 0; j < i; ++j) again |= !t.is_store && p_.traffic[j].tensor == t.tensor;
       // Rows shorter than what memory moves at once waste the rest of it.
-      const double waste = std::max(1.0, kShortestRun / (count(t.run) * t.element_bytes));
+      const double run = count(t.run) * t.element_bytes;
+      const double waste = std::max(1.0, kShortestRun / run);
       const double slice = unique / std::max(1.0, count(t.index & p_.grid));
       if (!again || slice * busy > kMostL2Share * m_.l2_bytes) {
         (t.is_store ? written_ : read_) += unique * (unique > 1e5 ? waste : 1);
@@ -293,7 +318,8 @@ class Pricer {
     const double per_sm = std::ceil(blocks_ / m_.sms);
     const double waves = std::max(1.0, std::ceil(blocks_ / (m_.sms * out_.resident)));
     // One stage is being read; with more of them the next load is issued sooner after that.
-    const double ahead = out_.stages - 1 + 0.5 * (out_.stages - 2.0) / out_.stages;
+    const double full = m_.bulk && out_.stages >= 3 ? out_.stages - 2 : out_.stages - 1;
+    const double ahead = full + 0.5 * (out_.stages - 2.0) / out_.stages;
     const double staged_ahead = stage_bytes_ * std::max(ahead, kLeastInFlight);
     const double unstaged = std::min(kSingleShot, register_stage_ + prologue_bytes_);
     const double in_flight = std::max({staged_ahead, unstaged, 512.0}) * busy / m_.sms;
@@ -301,7 +327,8 @@ class Pricer {
     // What is loaded at once by blocks that all run at once waits for memory once, which is the
     // fill.
     const bool streams = waves > 1 || stage_bytes_ + register_stage_ > 0;
-    const double rate = streams ? hbm_rate(m_, in_flight) * (kIdleShare + (1 - kIdleShare) * used)
+    const double idle = m_.bulk && stage_bytes_ > 0 ? kIdleShareBulk : kIdleShare;
+    const double rate = streams ? hbm_rate(m_, in_flight) * (idle + (1 - idle) * used)
                                 : hbm_peak(m_) * std::min(1.0, kMostShareOfSm * used);
     const double ragged = waves / std::max(blocks_ / (m_.sms * out_.resident), 1e-9);
     // Writes need no bytes in flight to be waited for, but they share the wires.
@@ -325,20 +352,24 @@ class Pricer {
     for (double x : units) all += x, longest = std::max(longest, x);
     const double apart = 1 - std::min(0.9, warps / kWarpsToOverlap);
     // What an iteration cannot overlap with itself: barriers, shuffles, the latency of a product.
-    const double steps = steps_ * kStepUs * waves;
+    const double steps = steps_ * (m_.bulk ? kStepUsBulk : kStepUs) * waves;
     double computing = longest + apart * (all - longest) + kStepShare * steps, loading = hbm;
     if (stage_bytes_ == 0) {
       // A block computes when it has loaded; only other blocks on the SM load meanwhile.
       loading += computing / std::min<double>(out_.resident, per_sm);
     }
-    const std::array<double, 5> t = {loading, l2_ / m_.l2_rate, computing, steps,
+    const double l2_rate = m_.l2_rate * (m_.bulk && stage_bytes_ > 0 ? kL2GainBulk : 1);
+    const std::array<double, 5> t = {loading, l2_ / l2_rate, computing, steps,
                                      (per_sm - 1) * kBlockUs};
     out_.by_resource = {loading, t[1], units[0], units[1], units[2], units[3], t[3], t[4]};
     double sum = 0, most = 0;
     for (double x : t) sum += x, most = std::max(most, x);
-    const double pipeline_fill = stage_bytes_ * busy / rate;
+    // Of a bulk stage the first rows come long before the last.
+    const double pipeline_fill = stage_bytes_ * busy / rate * (m_.bulk ? 0.5 : 1);
+    const double turns = m_.bulk && stage_bytes_ > 0 ? count(p_.loops) * waves * kTurnUsBulk : 0;
+    const double compute_loss = m_.bulk ? kComputeLossBulk : kComputeLoss;
     return m_.launch_us + m_.fill_us + most + kOverlapLoss * (sum - most) +
-           (kComputeLoss - kOverlapLoss) * std::min(loading, computing) + pipeline_fill +
+           (compute_loss - kOverlapLoss) * std::min(loading, computing) + pipeline_fill + turns +
            serial_us_ + (joined_ > 1 ? kJoinUs * std::max(1.0, joined_ / kJoinWarps) : 0);
   }
 

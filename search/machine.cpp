@@ -26,6 +26,7 @@ Machine machine_of(const Device& d) {
   m.l2_rate = d.l2_gb_per_s * 1e3;
   m.shared_rate = d.shared_bytes_per_clock_per_sm * sm_clocks;
   m.tensor_rate = tensor_tflop_per_s(d, DType::kF16) * 0.5e6 * kWarpMmaShare;
+  m.bulk = d.arch.starts_with("sm_9");
   m.warpgroups = d.arch == "sm_90a";
   m.warpgroup_gain = 1 / kWarpMmaShare;
   m.alu_rate = d.fma_per_clock_per_sm * sm_clocks;

@@ -17,6 +17,7 @@ struct Machine {
   std::vector<std::pair<double, double>> hbm;  // bytes in flight an SM -> bytes/us, both rising
   double l2_rate = 0, shared_rate = 0;         // bytes/us, whole device
   double tensor_rate = 0, alu_rate = 0, sfu_rate = 0;  // multiply-adds, instructions, evaluations
+  bool bulk = false;                                   // bulk tensor copies
   bool warpgroups = false;                             // products of four warps together
   double warpgroup_gain = 1;                           // their rate over tensor_rate
   double launch_us = 0, fill_us = 0, sync_us = 0;

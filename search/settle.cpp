@@ -98,7 +98,7 @@ class Settler {
           copy_body(loop->body, to, copier);
           continue;
         }
-        Loop copy{new_id_[loop->factor], loop->stages, {}, {}};
+        Loop copy{new_id_[loop->factor], loop->stages, {}, {}, loop->bulk};
         for (const IndexCondition& c : loop->trim) {
           copy.trim.push_back({copier.copy(c.expr), c.relation});
         }

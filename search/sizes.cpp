@@ -291,7 +291,8 @@ class Descent {
   double best_ = kInfinite;
 };
 
-void set_stages(std::vector<Statement>& body, const Kernel& kernel, int stages) {
+// With `bulk`, loads ahead are bulk copies wherever the plan can make them so.
+void set_stages(std::vector<Statement>& body, const Kernel& kernel, int stages, bool bulk) {
   for (Statement& s : body) {
     auto* loop = std::get_if<Loop>(&s.node);
     if (loop == nullptr) continue;
@@ -305,7 +306,8 @@ void set_stages(std::vector<Statement>& body, const Kernel& kernel, int stages) 
     const int64_t iterations = kernel.factors[loop->factor].extent;
     loop->stages =
         loads ? static_cast<int>(std::min<int64_t>(stages, std::max<int64_t>(iterations, 1))) : 1;
-    set_stages(loop->body, kernel, stages);
+    loop->bulk = bulk && loop->stages > 1;
+    set_stages(loop->body, kernel, stages, bulk);
   }
 }
 
@@ -324,7 +326,7 @@ Kernel finish_kernel(const MuGraph& graph, const KernelPlan& plan, const Machine
     kernel.computations[i].warps = level.splits[i];
   }
   set_stages(kernel.body, kernel,
-             std::max(1, price(p, kernel, extents, machine, warp_choice).stages));
+             std::max(1, price(p, kernel, extents, machine, warp_choice).stages), machine.bulk);
   return kernel;
 }
 

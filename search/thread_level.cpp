@@ -26,7 +26,7 @@ constexpr int kMostWarps = 16;
 constexpr int kGroupWarps = 4;
 constexpr double kGroupColumns = 32;  // fewer leave a warp group's product waiting for its rows
 constexpr int kMmaWarps = 8;  // of a block with products, unless twice as many are asked for
-constexpr double kElementsPerThread = 16;      // where blocks queue: less overhead an element
+constexpr double kElementsPerThread = 32;      // where blocks queue: less overhead an element
 constexpr double kElementsPerThreadAlone = 8;  // where they do not: the shortest time of one
 
 double round_up(double x, double to) { return std::ceil(x / to) * to; }
@@ -94,6 +94,13 @@ class Chooser {
     const DType left = roles_[c->left].operand_dtype, right = roles_[c->right].operand_dtype;
     if (left != right || left == DType::kF32) return;
     level_.mma[i] = choose_mma(count(c->m), count(c->n), count(c->k));
+    // Where either side may be M, it is the one that another product leaves in registers.
+    const MmaChoice turned = choose_mma(count(c->n), count(c->m), count(c->k));
+    const bool either = !level_.mma[i].swap && !turned.swap;
+    if (either && !roles_[c->right].is_load && follows_product(c->right) &&
+        !follows_product(c->left)) {
+      level_.mma[i].swap = true;
+    }
   }
 
   bool feeds_mma(uint32_t i) const {
@@ -122,6 +129,13 @@ class Chooser {
     for (uint32_t s = 0; s < roles_.size(); ++s) {
       if (!roles_[s].contraction || !level_.mma[s].use || !(rows_of(s) == rows)) continue;
       if (feeds_elementwise(s, i)) return true;
+    }
+    return false;
+  }
+
+  bool follows_product(uint32_t i) const {
+    for (uint32_t s = 0; s < roles_.size(); ++s) {
+      if (s != i && roles_[s].contraction && feeds_elementwise(s, i)) return true;
     }
     return false;
   }

@@ -4,7 +4,7 @@
 #ifndef SUNDOG_EMULATOR_HOOKS_H
 #define SUNDOG_EMULATOR_HOOKS_H
 
-#include "warpgroup.h"
+#include "bulk.h"
 
 extern "C" char __executable_start, end;
 

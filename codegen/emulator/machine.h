@@ -5,6 +5,7 @@
 #define SUNDOG_EMULATOR_MACHINE_H
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "fiber.h"
@@ -21,7 +22,7 @@ enum class Schedule {
   kRandom,        // both drawn, copy by copy
 };
 
-enum class State : uint8_t { kRunnable, kCollective, kBarrier, kDone };
+enum class State : uint8_t { kRunnable, kCollective, kBarrier, kMbarrier, kDone };
 
 struct Copy {
   unsigned char* dst;
@@ -37,6 +38,8 @@ struct Fiber {
   bool fenced;  // no store to global memory since the last fence_device
   int thread;
   int barrier;              // where it waits, if state is kBarrier
+  uint64_t mbarrier;        // where it waits, if state is kMbarrier: offset in the arena
+  int parity;               // and for the phase of which parity
   void* pc;                 // of the call in which it waits
   uint64_t groups;          // of copies, committed
   std::size_t copies_done;  // of copies, from the front
@@ -71,6 +74,22 @@ struct Barrier {
   uint32_t clock[32];  // what barrier_arrive has released
 };
 
+// A barrier in shared memory that counts arrivals and bytes.
+struct Mbarrier {
+  int count, pending;  // arrivals of a phase, and still to come in this one
+  int64_t bytes;       // still to come
+  uint64_t phase;
+  uint32_t clock[32];    // what was released to this phase
+  uint32_t done[2][32];  // and to the last complete ones, by parity
+};
+
+struct PendingBulk {
+  BulkCopy copy;
+  uint64_t barrier;  // offset in the arena
+  bool landed;
+  void* pc;
+};
+
 class Problems;
 class Memory;
 
@@ -84,6 +103,8 @@ struct Worker {
   std::vector<Fiber> fibers;
   Warp warp[32];
   std::vector<GroupProduct> products[32];  // by warp: not yet waited for
+  std::map<uint64_t, Mbarrier> mbarriers;  // by offset in the arena
+  std::vector<PendingBulk> bulk;
   Barrier barriers[16];
   int lines[32];  // of the barrier that the lanes of a warp are arriving at; 0: none
   Stacks stacks;

@@ -47,11 +47,15 @@ inline void set_waiting(Worker& worker, Fiber& fiber, State state) {
   if (lanes == 0) worker.runnable_warps &= ~(1u << (fiber.thread >> 5));
 }
 
+bool land_pending(Worker& worker);
+
 // Goes on with another thread, of another warp if `leave_warp`; returns when this one is chosen
 // again.
 inline void switch_away(Worker& worker, bool leave_warp) {
   Fiber& self = *worker.fiber;
   int warp = self.thread >> 5;
+  while (worker.runnable_warps == 0 && land_pending(worker)) {
+  }
   if (worker.runnable_warps == 0) {
     worker.fiber = nullptr;
     switch_context(self.context, worker.main);
@@ -106,11 +110,12 @@ inline void report_deadlock(Worker& worker) {
   for (Fiber& fiber : worker.fibers) {
     if (fiber.thread >= worker.threads || fiber.state == State::kDone) continue;
     in_collective += fiber.state == State::kCollective;
-    in_barrier += fiber.state == State::kBarrier;
+    in_barrier += fiber.state == State::kBarrier || fiber.state == State::kMbarrier;
     if (!first) first = &fiber;
   }
   worker.fiber = first;
   const char* where = first->state == State::kCollective ? "a warp operation"
+                      : first->state == State::kMbarrier ? "mbarrier_wait"
                       : first->barrier == 0              ? "sync_threads"
                                                          : "a named barrier";
   report("deadlock", first->pc,
@@ -131,6 +136,8 @@ inline void run_block(Worker& worker, bool checked) {
     worker.warp[w].arrived = worker.warp[w].runnable = 0;
     worker.products[w].clear();
   }
+  worker.mbarriers.clear();
+  worker.bulk.clear();
   std::memset(worker.arena, 0xff, worker.arena_bytes);  // NaN in every float type
   if (checked) worker.shadow.reset(worker.arena_bytes, worker.warps);
   for (int i = 0; i < worker.threads; ++i) {
@@ -148,6 +155,12 @@ inline void run_block(Worker& worker, bool checked) {
   worker.fiber = &worker.fibers[static_cast<std::size_t>(warp * 32 + lane)];
   switch_context(worker.main, worker.fiber->context);
   if (!worker.abandoned && worker.live > 0) report_deadlock(worker);
+  for (const PendingBulk& pending : worker.bulk) {
+    if (worker.abandoned || worker.live > 0 || pending.landed) continue;
+    worker.fiber = &worker.fibers[0];
+    report("copy in flight", pending.pc, "the block ends while this bulk copy is under way");
+    break;
+  }
   worker.fiber = nullptr;
 }
 

@@ -88,7 +88,8 @@ class Shadow {
 
   // Notes an access to [offset, offset + bytes); `other` becomes whom it conflicts with.
   // kAsyncRead: by a unit that does not see what threads wrote before they fence it.
-  enum class Kind { kRead, kAsyncRead, kWrite, kCopyStart, kCopyLand };
+  // kBulkStart, kBulkLand: a copy by such a unit; what it wrote needs no fence.
+  enum class Kind { kRead, kAsyncRead, kWrite, kCopyStart, kCopyLand, kBulkStart, kBulkLand };
   Conflict access(uint64_t offset, int bytes, Kind kind, Actor me, Actor& other) {
     Conflict worst = Conflict::kNone;
     const uint64_t end = offset + static_cast<uint64_t>(bytes);
@@ -116,8 +117,9 @@ class Shadow {
     uint32_t read_epoch = 0;
     Actor writer = kNobody;
     Actor reader = kNobody;
-    uint8_t in_flight = 0;
-    uint8_t fences = 0;  // of the writer, when it wrote (modulo 256)
+    uint8_t in_flight : 1 = 0;
+    uint8_t is_bulk : 1 = 0;  // written by a bulk copy
+    uint8_t fences = 0;       // of the writer, when it wrote (modulo 256)
   };
   struct Crowd {
     uint32_t epoch[32];  // 0: no read by this warp
@@ -129,6 +131,10 @@ class Shadow {
   }
 
   void note(Cell& cell, Kind kind, Actor me, Actor& other, Conflict& worst) {
+    if (kind == Kind::kBulkLand) {
+      cell.in_flight = 0;
+      return;
+    }
     if (kind == Kind::kCopyLand) {
       cell.in_flight = 0;
       cell.fences = fences_[thread_of(me)];
@@ -142,8 +148,8 @@ class Shadow {
     } else if (cell.writer != kNobody && !ordered(cell.writer, cell.write_epoch, me)) {
       worst = reads(kind) ? Conflict::kReadAfterWrite : Conflict::kWriteWrite;
       other = cell.writer;
-    } else if (kind == Kind::kAsyncRead && cell.writer != kNobody && worst == Conflict::kNone &&
-               cell.fences == fences_[thread_of(cell.writer)]) {
+    } else if (past_threads(kind) && cell.writer != kNobody && worst == Conflict::kNone &&
+               !cell.is_bulk && cell.fences == fences_[thread_of(cell.writer)]) {
       worst = Conflict::kUnfenced;
       other = cell.writer;
     }
@@ -160,7 +166,12 @@ class Shadow {
     cell.writer = me;
     cell.write_epoch = clock_[me >> 6][me >> 6];
     cell.fences = fences_[thread_of(me)];
-    if (kind == Kind::kCopyStart) cell.in_flight = 1;
+    cell.is_bulk = kind == Kind::kBulkStart;
+    if (kind == Kind::kCopyStart || kind == Kind::kBulkStart) cell.in_flight = 1;
+  }
+
+  static bool past_threads(Kind kind) {
+    return kind == Kind::kAsyncRead || kind == Kind::kBulkStart;
   }
 
   static bool reads(Kind kind) { return kind == Kind::kRead || kind == Kind::kAsyncRead; }

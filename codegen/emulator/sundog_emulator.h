@@ -19,6 +19,7 @@
 #define __host__
 #define __constant__
 #define __forceinline__ inline
+#define __grid_constant__
 #define __launch_bounds__(...)
 #define __cluster_dims__(...)
 #define __align__(n) __attribute__((aligned(n)))
@@ -69,6 +70,19 @@ void copy_wait(int groups);
 void ldmatrix(uint32_t* dst, const void* row, int matrices, bool transposed, int line);
 uint32_t movmatrix(uint32_t src, int line);
 void mma(float* d, const uint32_t* a, uint32_t b0, uint32_t b1, Operand operand, int line);
+// A bulk tensor copy; dimensions from the contiguous one outwards.
+struct BulkCopy {
+  unsigned char* dst;
+  const unsigned char* tensor;
+  int rank, element, swizzle;                       // element and swizzle in bytes
+  int64_t extents[5], strides[5], boxes[5], at[5];  // elements, bytes, elements, elements
+};
+void mbarrier_init(uint64_t* barrier, int count);
+void mbarrier_expect(uint64_t* barrier, int bytes);
+void mbarrier_arrive(uint64_t* barrier);
+void mbarrier_wait(uint64_t* barrier, int parity);
+void bulk_copy(const BulkCopy& copy, uint64_t* barrier);
+
 void fence_async_proxy();
 void warpgroup_fence(int line);
 void warpgroup_commit(int line);
@@ -92,14 +106,22 @@ template <auto kKernel>
 struct Invoke;
 template <class... P, void (*kKernel)(P...)>
 struct Invoke<kKernel> {
-  static_assert((std::is_pointer_v<P> && ...), "parameters of kernels are pointers");
   static constexpr int kParameters = sizeof...(P);
   static void call(void* const* arguments) {
     call_each(arguments, std::index_sequence_for<P...>{});
   }
   template <std::size_t... kIndex>
   static void call_each(void* const* arguments, std::index_sequence<kIndex...>) {
-    kKernel(static_cast<P>(arguments[kIndex])...);
+    kKernel(convert<P>(arguments[kIndex])...);
+  }
+  // A pointer, or what holds one: a tensor map.
+  template <class T>
+  static T convert(void* argument) {
+    if constexpr (std::is_pointer_v<T>) {
+      return static_cast<T>(argument);
+    } else {
+      return T{static_cast<const unsigned char*>(argument)};
+    }
   }
 };
 
@@ -381,6 +403,42 @@ inline void mma_m16n8k16<bf16>(float (&d)[4], const uint32_t (&a)[4], uint32_t b
 inline void mma_m16n8k8_tf32(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1,
                              int line = __builtin_LINE()) {
   emulator::mma(d, a, b0, b1, emulator::Operand::kTf32, line);
+}
+
+// --- barriers that count bytes, bulk tensor copies ---
+
+inline void mbarrier_init(uint64_t* barrier, int count) { emulator::mbarrier_init(barrier, count); }
+inline void mbarrier_init_fence() {}
+inline void mbarrier_expect(uint64_t* barrier, int bytes) {
+  emulator::mbarrier_expect(barrier, bytes);
+}
+inline void mbarrier_arrive(uint64_t* barrier) { emulator::mbarrier_arrive(barrier); }
+inline void mbarrier_wait(uint64_t* barrier, int parity) {
+  emulator::mbarrier_wait(barrier, parity);
+}
+template <int64_t kExtent, int64_t kStride, int64_t kBox>
+struct Dim {
+  static constexpr int64_t extent = kExtent, stride = kStride, box = kBox;
+};
+template <class T, int64_t kOffset, int kSwizzle, class... Dims>
+struct TensorMap {
+  const unsigned char* pointer;
+};
+template <class T, int64_t kOffset, int kSwizzle, class... Dims, class... At>
+inline void bulk_copy(void* dst, const TensorMap<T, kOffset, kSwizzle, Dims...>& map,
+                      uint64_t* barrier, At... at) {
+  static_assert(sizeof...(At) == sizeof...(Dims) && sizeof...(At) <= 5, "a coordinate a dimension");
+  constexpr int kSize = sizeof(T);
+  const emulator::BulkCopy copy{static_cast<unsigned char*>(dst),
+                                map.pointer + kOffset * kSize,
+                                sizeof...(Dims),
+                                kSize,
+                                kSwizzle,
+                                {Dims::extent...},
+                                {Dims::stride * kSize...},
+                                {Dims::box...},
+                                {at...}};
+  emulator::bulk_copy(copy, barrier);
 }
 
 // --- products of warp groups ---

@@ -69,6 +69,40 @@ struct MmaPlan {
   int64_t k_steps = 1;        // atoms along k of one warp
 };
 
+// A sum along rows of 16-bit values that lie in registers as the M side of m16n8k16: the product
+// with ones gives every lane of a row its sum.
+struct RowSum {
+  uint32_t operand = 0;  // computation
+  AxisId m = 0, k = 0;   // kept and reduced
+  Layout a_layout;       // fragments, as in MmaPlan
+};
+
+// A dimension of a tensor as a bulk copy sees it.
+struct BulkDim {
+  int64_t extent = 1;  // of the tensor
+  int64_t stride = 1;  // elements; 1 in the first dimension
+  int64_t box = 1;     // elements that one copy takes
+  Affine index;        // where its first element lies; over grid and loop factors
+};
+
+// A load as bulk tensor copies: what lies outside of the tensor arrives as zeros.  The tile's axes
+// are dimensions 0, 1, ... from the innermost outwards.
+struct BulkPlan {
+  uint32_t tensor = 0;
+  std::vector<BulkDim> dims;  // contiguous one first
+  int64_t panels = 1;         // copies, one behind the other along dimension 0
+};
+
+// The barriers of a loop whose loads are bulk copies: for each stage one that counts the
+// bytes that arrive (full), behind them for each stage one that counts the warps that have read
+// (empty).
+struct BulkLoop {
+  AxisId factor = 0;
+  int stages = 1;
+  int64_t offset = 0;       // of the barriers in the arena
+  int64_t stage_bytes = 0;  // that arrive
+};
+
 struct Combine {
   uint32_t lanes = 0;         // bits of the lane index over which partial sums lie
   std::vector<Mode> warps;    // warp modes over which partial sums lie
@@ -91,9 +125,11 @@ struct ComputationPlan {
   int finish_before = -1;     // deferred: the statement position before which it is combined
   bool into_partial = false;  // accumulate_into: adds to the target's partial sums
   std::optional<MmaPlan> mma;
-  int async_bytes = 0;  // of one cp.async
-  AxisId ring = kNone;  // async copy: the loop that it runs ahead of
-  int position = 0;     // of its statement
+  std::optional<RowSum> row_sum;
+  int async_bytes = 0;           // of one cp.async
+  AxisId ring = kNone;           // async copy: the loop that it runs ahead of
+  std::optional<BulkPlan> bulk;  // the copies are bulk tensor copies
+  int position = 0;              // of its statement
 };
 
 // The layout in which a store reads its value.
@@ -107,6 +143,7 @@ struct StorePlan {
 struct KernelPlan {
   std::vector<ComputationPlan> computations;
   std::vector<StorePlan> stores;  // in the order of the statements
+  std::vector<BulkLoop> bulk_loops;
   int64_t shared_bytes = 0;
   int registers = 0;  // a thread's, estimated
   int warps = 1;

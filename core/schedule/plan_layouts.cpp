@@ -65,7 +65,11 @@ class LayoutPass {
                                  : Realisation::kElementwise;
     if (!p.mma) p.iteration = choose(id);
     settle(id, p.iteration);
-    if (reduce != nullptr) plan_combination(id);
+    if (reduce != nullptr) {
+      plan_combination(id);
+      p.row_sum = plan_row_sum(x_, id);
+      if (p.row_sum) p.combine.lanes = 0;
+    }
     for (uint32_t operand : x_.scan.locals[id]) {
       if (!x_.pending[operand]) continue;
       settle(operand, p.mma ? blocked(operand, x_.tile(x_.computation(operand).axes), {})
@@ -140,6 +144,7 @@ class LayoutPass {
     if (loop.stages > 1 && interval) {
       p.ring = loop.factor;
       p.shared->copies = loop.stages;
+      if (loop.bulk && around.size() == 1) p.bulk = plan_bulk(x_, id, load);
     }
     return true;
   }

@@ -18,7 +18,10 @@
 namespace sundog::planning {
 namespace {
 
-constexpr int64_t kChunk = 16;  // bytes that one lane of ldmatrix reads
+constexpr int64_t kChunk = 16;        // bytes that one lane of ldmatrix reads
+constexpr int64_t kPanel = 128;       // bytes of the longest row that is swizzled
+constexpr int64_t kLongestBox = 256;  // elements of a dimension that one bulk copy takes
+constexpr int64_t kBulkAlignment = 128;
 
 int64_t round_up(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
 
@@ -28,6 +31,7 @@ class MemoryPass {
 
   void run() {
     for (uint32_t id = 0; id < count(); ++id) pad_operands(id);
+    for (const LoopSite& loop : x_.scan.loops) settle_bulk(*loop.loop);
     for (uint32_t id = 0; id < count(); ++id) size_tile(id);
     for (uint32_t id = 0; id < count(); ++id) add_scratch(id);
     for (uint32_t id = 0; id < count(); ++id) find_life(id);
@@ -56,6 +60,60 @@ class MemoryPass {
     }
   }
 
+  // All copies ahead of a loop are bulk copies, or none is.
+  void settle_bulk(const Loop& loop) {
+    std::vector<uint32_t> ring;
+    for (uint32_t id = 0; id < count(); ++id) {
+      if (plan(id).ring == loop.factor) ring.push_back(id);
+    }
+    const bool all =
+        std::all_of(ring.begin(), ring.end(), [&](uint32_t id) { return box_fits(id); });
+    if (!all || ring.empty()) {
+      for (uint32_t id : ring) plan(id).bulk.reset();
+      return;
+    }
+    BulkLoop bulk{loop.factor, loop.stages, 0, 0};
+    for (uint32_t id : ring) {
+      const SharedTile& tile = *plan(id).shared;
+      bulk.stage_bytes += tile.rows() * tile.axes.back().extent * bytes(tile.dtype);
+    }
+    x_.plan.bulk_loops.push_back(bulk);
+  }
+
+  // A copy fills the tile, padding excluded, and its rows are a swizzle's or short.
+  bool box_fits(uint32_t id) {
+    if (!plan(id).bulk) return false;
+    const SharedTile& tile = *plan(id).shared;
+    for (const TileAxis& axis : tile.axes) {
+      if (axis.extent != x_.extent(axis.axis)) return false;
+    }
+    const int64_t columns = tile.axes.back().extent, row = columns * bytes(tile.dtype);
+    const bool whole = columns <= kLongestBox || columns % kLongestBox == 0;
+    const int64_t together = std::min(columns, kLongestBox) * bytes(tile.dtype);
+    return swizzles(tile, row) || (whole && tile.rows() * together % kBulkAlignment == 0);
+  }
+
+  static bool swizzles(const SharedTile& tile, int64_t row) {
+    return tile.rows() % 8 == 0 && (row == 32 || row == 64 || row % kPanel == 0);
+  }
+
+  // As one copy leaves them: rows of 32, 64 and 128 bytes swizzled, longer ones in panels of 128;
+  // others one after the other, as many elements as a copy takes.
+  void size_bulk_tile(uint32_t id, int64_t row) {
+    SharedTile& tile = *plan(id).shared;
+    BulkPlan& bulk = *plan(id).bulk;
+    const int64_t columns = tile.axes.back().extent;
+    if (swizzles(tile, row)) {
+      size_swizzled_tile(tile, row);
+    } else {
+      tile.pitch = std::min(columns, kLongestBox);
+      if (columns > kLongestBox) tile.panel = kLongestBox;
+    }
+    if (tile.panel == 0) return;
+    bulk.panels = columns / tile.panel;
+    bulk.dims[0].box = tile.panel;
+  }
+
   void size_tile(uint32_t id) {
     std::optional<SharedTile>& tile = plan(id).shared;
     if (!tile) return;
@@ -68,8 +126,12 @@ class MemoryPass {
     int64_t rows = 1;
     for (size_t i = 0; i + 1 < tile->axes.size(); ++i) rows *= tile->axes[i].extent;
     int64_t pitch = row;
+    if (plan(id).bulk) {
+      size_bulk_tile(id, row);
+      return;
+    }
     if (std::find(warpgroup_.begin(), warpgroup_.end(), id) != warpgroup_.end()) {
-      size_warpgroup_tile(*tile, row);
+      size_swizzled_tile(*tile, row);
       return;
     }
     if (std::find(ldmatrix_.begin(), ldmatrix_.end(), id) != ldmatrix_.end()) {
@@ -86,10 +148,9 @@ class MemoryPass {
     tile->pitch = pitch / size;
   }
 
-  // The swizzles that the instructions of a warp group know are those of rows of 32, 64 and 128
-  // bytes, counted from a multiple of eight rows.
-  static void size_warpgroup_tile(SharedTile& tile, int64_t row) {
-    constexpr int64_t kPanel = 128;
+  // The swizzles that the instructions of a warp group and bulk copies know are those of rows of
+  // 32, 64 and 128 bytes, counted from a multiple of eight rows.
+  static void size_swizzled_tile(SharedTile& tile, int64_t row) {
     const int64_t width = std::min(row, kPanel);
     if (row > kPanel) tile.panel = kPanel / bytes(tile.dtype);
     const int zeros = std::countr_zero(static_cast<uint64_t>(width / kChunk));
@@ -156,7 +217,8 @@ class MemoryPass {
     if (p.ring == kNone) return;
     const LoopSite& ring =
         x_.scan.loops[static_cast<size_t>(x_.scan.computations[id].around.back())];
-    p.shared->first = ring.first;
+    // Bulk copies start when the kernel does.
+    p.shared->first = p.bulk ? 0 : ring.first;
     p.shared->last = std::max(p.shared->last, ring.last);
   }
 
@@ -191,6 +253,11 @@ class MemoryPass {
       x_.plan.shared_bytes = std::max(x_.plan.shared_bytes, offset + tile.bytes());
     }
     x_.plan.shared_bytes = round_up(x_.plan.shared_bytes, 16);
+    constexpr int64_t kBarrier = 8;
+    for (BulkLoop& loop : x_.plan.bulk_loops) {
+      loop.offset = x_.plan.shared_bytes;
+      x_.plan.shared_bytes += round_up(2 * loop.stages * kBarrier, 16);
+    }
   }
 
   static int64_t words(const Layout& layout, DType dtype) {

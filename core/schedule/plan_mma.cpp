@@ -248,7 +248,53 @@ class MmaPass {
   std::vector<Mode> warps_;
 };
 
+// The fragments of an m x k operand whose other digits along m are those of `held`.
+Layout row_fragments(const Layout& held, AxisId m, AxisId k, int64_t steps) {
+  Layout layout{{{k, 2, 1, Holder::kReg, 1},
+                 {k, 4, 2, Holder::kLane, 1},
+                 {m, 8, 1, Holder::kLane, 4},
+                 {m, 2, 8, Holder::kReg, 2},
+                 {k, 2, 8, Holder::kReg, 4}}};
+  int64_t unit = 8;
+  if (steps > 1) layout.modes.push_back({k, steps, 16, Holder::kReg, unit});
+  unit *= steps;
+  for (Mode mode : held.modes) {
+    if (mode.axis != m || mode.extent <= 1 || mode.stride < 16) continue;
+    if (mode.holder == Holder::kReg) {
+      mode.unit = unit;
+      unit *= mode.extent;
+    }
+    layout.modes.push_back(mode);
+  }
+  return layout;
+}
+
 }  // namespace
+
+std::optional<RowSum> plan_row_sum(const Context& context, uint32_t id) {
+  const ComputationPlan& p = context.plan.computations[id];
+  const Computation& c = context.computation(id);
+  const ReduceTerm* reduce = root_reduction(context.kernel, id);
+  const auto* local = std::get_if<LocalTerm>(&context.kernel.terms[reduce->operand]);
+  if (p.mma || local == nullptr || reduce->kind != ReduceKind::kSum) return std::nullopt;
+  if (c.dtype != DType::kF32 || c.storage != Storage::kReg || c.accumulate_into != kNone) {
+    return std::nullopt;
+  }
+  const ComputationPlan& o = context.plan.computations[local->computation];
+  const DType dtype = context.computation(local->computation).dtype;
+  if (!o.in_registers || context.pending[local->computation]) return std::nullopt;
+  if (dtype != DType::kF16 && dtype != DType::kBF16) return std::nullopt;
+  const AxisSet kept = context.tile_axes(id), reduced = p.reduced;
+  if (c.axes.size() != 1 || reduced.size() != 1 || !(o.layout == p.iteration)) return std::nullopt;
+  RowSum sum{local->computation, *kept.begin(), *reduced.begin(), {}};
+  const int64_t depth = context.extent(sum.k);
+  if (depth % 16 != 0 || context.extent(sum.m) % 16 != 0) return std::nullopt;
+  sum.a_layout = row_fragments(o.layout, sum.m, sum.k, depth / 16);
+  const Mode run = vector_mode(o.layout);
+  if (run.axis != sum.k || run.extent != 2) return std::nullopt;
+  if (!agrees(o.layout, sum.a_layout, kept | reduced)) return std::nullopt;
+  return sum;
+}
 
 std::optional<MmaPlan> plan_mma(const Context& context, uint32_t id, Layout& iteration) {
   return MmaPass(context, id).run(iteration);

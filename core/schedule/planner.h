@@ -38,6 +38,12 @@ const ReduceTerm* root_reduction(const Kernel& kernel, uint32_t id);
 void plan_layouts(Context& context);
 // The tensor-core realisation of `id`, if its operands and extents allow one.
 std::optional<MmaPlan> plan_mma(const Context& context, uint32_t id, Layout& iteration);
+// The sum `id`, evaluated in the layout of its operand, as products with ones, if it is one along
+// the rows of fragments.
+std::optional<RowSum> plan_row_sum(const Context& context, uint32_t id);
+// The load `id`, planned as a copy ahead of a loop, as bulk copies, if the tensor, the index and
+// the bounds allow it.
+std::optional<BulkPlan> plan_bulk(const Context& context, uint32_t id, const InputTerm& load);
 // Adds a shared tile for computation `id` if it has none; `inner` is the contiguous axis (kNone:
 // the last one).
 void add_shared(Context& context, uint32_t id, AxisId inner);

@@ -35,7 +35,7 @@ MuGraph graph() {
       "ugraph g of p {\n"
       "  kernel a grid(n.o, m.s) warps(2) {\n"
       "    split n = n.o * n.i(2) split m = m.s(2) * m.o * m.i(2)\n"
-      "    loop m.o stages(3) trim(m.s + m.o < 3) {\n"
+      "    loop m.o stages(3) bulk trim(m.s + m.o < 3) {\n"
       "      t[n.i, m.i] = x : shared f16 warps(n.i/2)\n"
       "      y[n.i] = sum[m.o, m.i](t) : reg f32\n"
       "      z[n.i] = sum[m.o, m.i](t * select(m < 2, t, 1)) : reg f32 into y\n"

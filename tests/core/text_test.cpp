@@ -242,7 +242,7 @@ constexpr const char* kGraph = R"(ugraph g of p {
   kernel k0 grid(n.o, m.s) warps(8) factors(m.s, m.o, m.i, n.o, n.i) {
     split n = n.o * n.i(2)
     split m = m.s(2) * m.o(2) * m.i(2)
-    loop m.o stages(3) trim(m.s + 2 * m.o < size(m)) {
+    loop m.o stages(3) bulk trim(m.s + 2 * m.o < size(m)) {
       x[n.i, m.i] = @x[2 * n.o + n.i, m] : shared f16 warps(n.i/2, m.i/2)
       y[n.i] = sum[m.o, m.i](x * select(value(size(m)) < 3, x, index(m.i - 1))) : reg f32
       z[n.i] = sum[m.o, m.i](x) : reg f32 into y

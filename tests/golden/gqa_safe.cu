@@ -137,36 +137,34 @@ gqa_safe_golden_part(const sd::f16* __restrict__ Q, const sd::f16* __restrict__ 
             l[r16] *= scale;
           }
         }
+        float sums_17[4] = {};
 #pragma unroll
-        for (int r19 = 0; r19 < 16; ++r19) {
-#pragma unroll
-          for (int r20 = 0; r20 < 2; ++r20) {
-#pragma unroll
-            for (int v = 0; v < 2; ++v) {
-              l[r20] += sd::to_float(p_[r20 + r19 * 2][v]);
-            }
-          }
+        for (int step = 0; step < 8; ++step) {
+          const uint32_t a[4] = {sd::word(p_[step * 4]), sd::word(p_[step * 4 + 1]), sd::word(p_[step * 4 + 2]), sd::word(p_[step * 4 + 3])};
+          sd::mma_m16n8k16<sd::f16>(sums_17, a, 0x3c003c00u, 0x3c003c00u);
         }
+        l[0] += sums_17[0];
+        l[1] += sums_17[2];
       }
 
       // o[q.i, f] = sum[k.o, k.i](p * vs)
       {
         {
 #pragma unroll
-          for (int r22 = 0; r22 < 2; ++r22) {
-            const float now = m[r22];
-            const float scale = o_last[r22] == sd::bits_float(0xff800000u) ? 0.0f : sd::exp_difference_fast(o_last[r22], now);
-            o_last[r22] = now;
+          for (int r19 = 0; r19 < 2; ++r19) {
+            const float now = m[r19];
+            const float scale = o_last[r19] == sd::bits_float(0xff800000u) ? 0.0f : sd::exp_difference_fast(o_last[r19], now);
+            o_last[r19] = now;
 #pragma unroll
-            for (int r23 = 0; r23 < 2; ++r23) {
+            for (int r20 = 0; r20 < 2; ++r20) {
 #pragma unroll
-              for (int r24 = 0; r24 < 8; ++r24) {
-                o[r24][r23 + r22 * 2] *= scale;
+              for (int r21 = 0; r21 < 8; ++r21) {
+                o[r21][r20 + r19 * 2] *= scale;
               }
             }
           }
         }
-        const int vs_row_26 = lane / 16 * 8, vs_k_27 = lane % 16;
+        const int vs_row_23 = lane / 16 * 8, vs_k_24 = lane % 16;
 #pragma unroll
         for (int step = 0; step < 8; ++step) {
           uint32_t a[4];
@@ -177,7 +175,7 @@ gqa_safe_golden_part(const sd::f16* __restrict__ Q, const sd::f16* __restrict__ 
 #pragma unroll
           for (int j = 0; j < 8; j += 2) {
             uint32_t b[4];
-            sd::ldmatrix_x4_trans(b, vs + vs_k_27 * 64 + step * 1024 + ((vs_row_26 + j * 8) ^ (vs_k_27 & 7) * 8) + k_o_stage * 8192);
+            sd::ldmatrix_x4_trans(b, vs + vs_k_24 * 64 + step * 1024 + ((vs_row_23 + j * 8) ^ (vs_k_24 & 7) * 8) + k_o_stage * 8192);
             sd::mma_m16n8k16<sd::f16>(o[j], a, b[0], b[1]);
             sd::mma_m16n8k16<sd::f16>(o[j + 1], a, b[2], b[3]);
           }
@@ -188,42 +186,40 @@ gqa_safe_golden_part(const sd::f16* __restrict__ Q, const sd::f16* __restrict__ 
 
   // store m -> part_m
   {
-    const int q_i_28 = lane / 4 + warp * 16;
+    const int q_i_25 = lane / 4 + warp * 16;
     if (lane % 4 == 0) {
 #pragma unroll
-      for (int r29 = 0; r29 < 2; ++r29) {
-        *(part_m + g * 256 + q_o * 64 + q_i_28 + r29 * 8 + k_s * 512) = m[r29];
+      for (int r26 = 0; r26 < 2; ++r26) {
+        *(part_m + g * 256 + q_o * 64 + q_i_25 + r26 * 8 + k_s * 512) = m[r26];
       }
     }
   }
-#pragma unroll
-  for (int i = 0; i < 2; ++i) l[i] = sd::lane_sum<3>(l[i]);
 
   // store l -> part_l
   {
-    const int q_i_30 = lane / 4 + warp * 16;
+    const int q_i_27 = lane / 4 + warp * 16;
     if (lane % 4 == 0) {
 #pragma unroll
-      for (int r31 = 0; r31 < 2; ++r31) {
-        *(part_l + g * 256 + q_o * 64 + q_i_30 + r31 * 8 + k_s * 512) = l[r31];
+      for (int r28 = 0; r28 < 2; ++r28) {
+        *(part_l + g * 256 + q_o * 64 + q_i_27 + r28 * 8 + k_s * 512) = l[r28];
       }
     }
   }
 
   // store o -> part_o
   {
-    const int q_i_32 = lane / 4 + warp * 16;
-    const int f_33 = lane % 4 * 2;
+    const int q_i_29 = lane / 4 + warp * 16;
+    const int f_30 = lane % 4 * 2;
 #pragma unroll
-    for (int r34 = 0; r34 < 8; ++r34) {
+    for (int r31 = 0; r31 < 8; ++r31) {
 #pragma unroll
-      for (int r35 = 0; r35 < 2; ++r35) {
+      for (int r32 = 0; r32 < 2; ++r32) {
         sd::Vec<float, 2> vec[1];
 #pragma unroll
         for (int v = 0; v < 2; ++v) {
-          vec[0][v] = o[r34][v + r35 * 2];
+          vec[0][v] = o[r31][v + r32 * 2];
         }
-        sd::store_global(part_o + g * 16384 + q_o * 4096 + q_i_32 * 64 + r35 * 512 + f_33 + r34 * 8 + k_s * 32768, vec[0]);
+        sd::store_global(part_o + g * 16384 + q_o * 4096 + q_i_29 * 64 + r32 * 512 + f_30 + r31 * 8 + k_s * 32768, vec[0]);
       }
     }
   }
