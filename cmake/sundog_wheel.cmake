@@ -10,7 +10,7 @@ install(FILES ${protos} DESTINATION sundog/proto COMPONENT python)
 install(FILES ${PROJECT_SOURCE_DIR}/python/abi/sundog.h DESTINATION sundog COMPONENT python)
 # The files behind the links: a library is looked for by its SONAME.
 find_library(sundog_zlib z)
-foreach(library IN ITEMS ${Protobuf_LIBRARY_RELEASE} ${Protobuf_LIBRARY} ${sundog_zlib})
+foreach(library IN ITEMS ${Protobuf_LIBRARY_RELEASE} ${Protobuf_LIBRARY} ${Z3_LIBRARY} ${sundog_zlib})
   if(library MATCHES "\\.so$")
     get_filename_component(file ${library} REALPATH)
     execute_process(COMMAND readelf -d ${file} OUTPUT_VARIABLE dynamic)

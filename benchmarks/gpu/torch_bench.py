@@ -1,7 +1,7 @@
 """PyTorch on a GPU: launch overhead, and transformer blocks against eager and torch.compile(max-autotune).
 
     torch_bench.py [--families llama,gpt2,qk_norm_lora] [--shapes decode1,decode8,decode16,prefill512]
-                   [--results DIR] [--budget 5s] [--prepare] [--out FILE.json] [--baselines eager,max-autotune]
+                   [--results DIR] [--budget 5s or a number of states] [--prepare] [--out FILE.json] [--baselines eager,max-autotune]
 
 With --prepare nothing is timed and no GPU is needed: the subgraphs of the blocks are searched for and their
 results put into --results, to be taken along.
@@ -117,7 +117,8 @@ def compiled(way, block, results, budget):
         return torch.compile(block, mode="max-autotune-no-cudagraphs", dynamic=False), None
     report = st.Report()
     # Found by prediction; --rank times the candidates.
-    options = dict(report=report, results=results, budget=budget, no_gpu=True, target="h200", no_check=True)
+    options = dict(report=report, results=results, no_gpu=True, target="h200", no_check=True)
+    options.update(states=int(budget)) if budget.isdigit() else options.update(budget=budget)
     return torch.compile(block, backend="sundog", options=options, dynamic=False), report
 
 

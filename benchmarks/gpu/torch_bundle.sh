@@ -3,13 +3,13 @@
 # build/python_gpu (or DIR): the package as a wheel holds it, the scripts, the contract tests, the C program
 # that times launches, and the results of the blocks' subgraphs.
 #
-#   benchmarks/gpu/torch_bundle.sh [--out DIR] [--budget TIME] [--no-results]
+#   benchmarks/gpu/torch_bundle.sh [--out DIR] [--budget TIME|STATES] [--no-results]
 #
 # There: ./run.sh [arguments of torch_bench.py]
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.."
 
-bundle=build/python_gpu budget=6s results=1
+bundle=build/python_gpu budget=20000 results=1
 while (($#)); do
   case "$1" in
     --out) bundle=$2; shift 2 ;;

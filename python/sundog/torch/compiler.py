@@ -219,12 +219,24 @@ class Compiler:
     def run(self) -> torch.fx.GraphModule:
         partition = Partition(self.module.graph, self.max_rows)
         while True:
-            kernels = {group: self._kernel(partition, group, program) for group, program in lower_groups(partition)}
-            unfused = [group for group, kernel in kernels.items() if self._is_unfused(kernel)]
-            if not unfused or self.keep_unfused:
+            kernels: dict[Group, FusedKernel] = {}
+            failed: list[tuple[Group, str]] = []
+            for group, program in lower_groups(partition):
+                try:
+                    kernels[group] = self._kernel(partition, group, program)
+                except SundogError as error:
+                    if error.code == "bad input":
+                        raise  # an option
+                    failed.append((group, error.message))
+                    continue
+                if self._is_unfused(kernels[group]) and not self.keep_unfused:
+                    failed.append((group, "the search found nothing better than one kernel an operator"))
+            if not failed:
                 break
-            for group in unfused:
-                partition.give_up(group, "the search found nothing better than one kernel an operator", None)
+            # Too much at once, perhaps: smaller pieces first, then none.
+            for group, reason in failed:
+                if not partition.take_apart(group):
+                    partition.give_up(group, reason, None)
         self._explain(partition, kernels)
         return self._assemble(partition, kernels)
 

@@ -43,6 +43,7 @@ class Partition:
         self.graph = graph
         self.max_rows = max_rows
         self.reasons: dict[Any, str] = {}  # of nodes that stay eager
+        self.cut: set[Any] = set()  # matrix products whose tails are groups of their own
         self.groups: list[Group] = []
         self.group_of: dict[Any, Group] = {}
         self.level: dict[Any, int] = {}
@@ -118,6 +119,8 @@ class Partition:
                 levels[node] = (level + 1, True) if full and not _skinny(node) else (level, True)
             elif node.target in lowering.REDUCTIONS:
                 levels[node] = (level + 1, False) if full else (level, False)
+            elif any(self.base(n) in self.cut and levels[n] == (level, True) for n in node.all_input_nodes):
+                levels[node] = (level + 1, False)
             else:
                 levels[node] = (level, full)
         self.level = {node: level for node, (level, _) in levels.items()}
@@ -234,6 +237,14 @@ class Partition:
         order = {node: i for i, node in enumerate(self.graph.nodes)}
         group.outputs = list(outputs)
         group.inputs = sorted(inputs, key=lambda node: order[node])
+
+    def take_apart(self, group: Group) -> bool:
+        """Makes the tails of a group's products groups of their own; whether there is anything to cut."""
+        heavy = {n for n in group.nodes if n.target in lowering.HEAVY} - self.cut
+        members = set(group.nodes)
+        cut = {n for n in heavy if any(u in members for u in self._users(n))}
+        self.cut |= cut
+        return bool(cut)
 
     def give_up(self, group: Group, reason: str, culprit: str | None) -> None:
         """Leaves a group to PyTorch, or only the operator that is to blame."""
