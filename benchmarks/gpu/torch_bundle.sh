@@ -44,7 +44,7 @@ if [[ ${SKIP_TESTS:-0} == 0 ]]; then
   (cd tests && SUNDOG_TEST_DEVICE=cuda timeout 120 python3 -m unittest test_blocks 2>&1) | tee "$out/test_blocks.log" | tail -n 12
 fi
 python3 torch_bench.py --out "$out/torch_bench.json" "$@" 2>&1 | tee "$out/torch_bench.log"
-cp -r results "$out/" 2>/dev/null || true
+[[ -d results ]] && tar czf "$out/results.tgz" results
 TEXT
 chmod +x "$bundle/run.sh"
 
