@@ -80,7 +80,18 @@ class Judge {
     }
     return evidence;
   }
-  bool accepts(const MuGraph& graph) { return judge(graph).answer == "equivalent"; }
+  bool accepts(const MuGraph& graph) {
+    const Evidence& evidence = judge(graph);
+    if (evidence.answer == "equivalent") return true;
+    if (refused_++ == 0) first_refusal_ = evidence.reason;
+    return false;
+  }
+  // What became of the candidates that were not accepted; nothing if all were.
+  std::string refusals() const {
+    if (refused_ == 0) return "";
+    return std::to_string(refused_) +
+           " candidates were not accepted; the best of them: " + first_refusal_;
+  }
 
  private:
   const Program& program_;
@@ -88,6 +99,8 @@ class Judge {
   verify::VerifyOptions options_;
   std::mutex mutex_;
   std::map<std::string, Evidence> known_;
+  uint64_t refused_ = 0;
+  std::string first_refusal_;
 };
 
 // "best 9.1 us  bound 8.6 us  gap 5 %  structures 12  verified 3  pruned 1.2k by bound ..."
@@ -458,6 +471,7 @@ Result<PipelineResult> run_pipeline(const Program& program, const Device& device
     if (!found.ok()) return found.error();
     result.report = stored(*found, options);
     result.notes = found->notes;
+    if (const std::string text = judge.refusals(); !text.empty()) result.notes.push_back(text);
     if (options.progress) options.progress("verifying");
     for (const search::Candidate& candidate : found->candidates) {
       if (candidate.graph == found->unfused.graph) continue;
