@@ -109,8 +109,15 @@ std::vector<Candidate> candidates_of(const Structure& s, const BankRun& run,
       if (s.kernels[k].us[choice] > s.kernels[dearest].us[choice]) dearest = k;
     }
     std::vector<std::vector<int64_t>> tiles;
-    for (const PlacedKernel& k : s.kernels) tiles.push_back(k.tiles[choice]);
     const std::vector<int64_t> counts = part_counts(run, plan, parts[choice]);
+    for (size_t k = 0; k < s.kernels.size(); ++k) {
+      // Placement looked no further than was needed to compare.
+      KernelPlan& other = plan.kernels[k];
+      tiles.push_back(s.kernels[k].tiles[choice]);
+      const KernelProfile p = profile(plan.graph, other.kernel, other.wide);
+      const auto sized = size_kernel(other, p, counts, machine);
+      if (sized && sized->us < s.kernels[k].us[choice]) tiles[k] = sized->tiles;
+    }
     KernelPlan& kernel = plan.kernels[dearest];
     const KernelProfile p = profile(plan.graph, kernel.kernel, kernel.wide);
     for (const SizedKernel& sized : size_variants(kernel, p, counts, machine, kVariants * wanted)) {

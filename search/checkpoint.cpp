@@ -176,6 +176,7 @@ void put_counts(const PlacementCounts& c, proto::Checkpoint::Counts* to) {
   to->set_cut_as_duplicate(c.cut_as_duplicate);
   to->set_cut_as_dominated(c.cut_as_dominated);
   to->set_cut_unfit(c.cut_unfit);
+  to->set_cut_as_outclassed(c.cut_as_outclassed);
 }
 
 PlacementCounts counts_of(const proto::Checkpoint::Counts& c) {
@@ -187,6 +188,7 @@ PlacementCounts counts_of(const proto::Checkpoint::Counts& c) {
   counts.cut_as_duplicate = c.cut_as_duplicate();
   counts.cut_as_dominated = c.cut_as_dominated();
   counts.cut_unfit = c.cut_unfit();
+  counts.cut_as_outclassed = c.cut_as_outclassed();
   return counts;
 }
 
@@ -231,6 +233,8 @@ class TableStore {
       search::put(p.us, price.mutable_us());
       put_tiles(p.tiles, price.mutable_tiles());
       price.set_cut(p.cut);
+      price.set_rivals(p.rivals);
+      price.set_outclassed(p.outclassed);
       price.set_round(p.round);
     });
     for (const auto& [key, list] : tables.known_.efforts) {
@@ -250,10 +254,12 @@ class TableStore {
       costs.set_key(key);
       for (const auto& us : list) search::put(us, costs.add_costs()->mutable_us());
     }
-    for (const auto& [cut, tiles] : tables.known_.good_tiles) {
+    for (const auto& [key, sizes] : tables.known_.good_sizes) {
       proto::Checkpoint::GoodTiles& good = *to->add_good_tiles();
-      good.set_cut(cut);
-      search::put(tiles, good.mutable_extents());
+      good.set_cut(key);
+      search::put(sizes.tiles, good.mutable_extents());
+      good.set_choice(sizes.choice);
+      good.set_us(sizes.us);
     }
   }
 
@@ -261,7 +267,12 @@ class TableStore {
     tables->clear();
     tables->round_ = from.round();
     for (const auto& p : from.prices()) {
-      Price price{{p.us().begin(), p.us().end()}, tiles_of(p.tiles()), p.cut(), p.round()};
+      Price price{{p.us().begin(), p.us().end()},
+                  tiles_of(p.tiles()),
+                  p.cut(),
+                  p.rivals(),
+                  p.round(),
+                  p.outclassed()};
       if (price.us.size() != choices || price.tiles.size() != choices) continue;
       tables->prices_.insert(p.kernel(), std::move(price));
     }
@@ -279,7 +290,9 @@ class TableStore {
       }
     }
     for (const auto& good : from.good_tiles()) {
-      tables->known_.good_tiles[good.cut()].assign(good.extents().begin(), good.extents().end());
+      if (good.choice() >= choices) continue;
+      tables->known_.good_sizes[good.cut()] = {
+          {good.extents().begin(), good.extents().end()}, good.choice(), good.us()};
     }
   }
 };

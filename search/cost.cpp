@@ -119,7 +119,6 @@ KernelProfile profile(const MuGraph& graph, const Kernel& kernel,
                       const std::set<std::string>& wide) {
   KernelProfile out;
   out.roles = roles_of(graph, kernel, wide);
-  out.repeats = repeats(kernel);
   for (AxisId f : kernel.grid) out.grid.insert(f);
   for (uint32_t i = 0; i < out.roles.size(); ++i) {
     const Role& role = out.roles[i];
@@ -132,6 +131,9 @@ KernelProfile profile(const MuGraph& graph, const Kernel& kernel,
     }
   }
   add_stores(graph, kernel, kernel.body, {}, out);
+  // Within one body equal terms are one computation.
+  out.repeats = out.loop_sets.size() > 1 ? repeats(kernel)
+                                         : std::vector<uint32_t>(kernel.computations.size(), kNone);
   return out;
 }
 

@@ -26,7 +26,9 @@ constexpr double kSlack = 1.25;
 constexpr double kSlackOfMany = 1.02;  // of more than two kernels: seldom better, and many
 constexpr size_t kMostChoices = 24;    // of part counts
 constexpr size_t kMostOutputsChosen = 12;
-constexpr uint64_t kStatesOfPrice = 64;  // visited in the time that pricing a kernel takes
+constexpr double kOutclassed = 1.3;          // times a rival's best time, at its sizes
+constexpr double kNotWorthDescending = 1.5;  // times the least of other part counts
+constexpr uint64_t kStatesOfPrice = 64;      // visited in the time that pricing a kernel takes
 
 }  // namespace
 
@@ -37,6 +39,7 @@ PlacementCounts& PlacementCounts::operator+=(const PlacementCounts& o) {
   cut_by_bound += o.cut_by_bound;
   cut_as_duplicate += o.cut_as_duplicate;
   cut_as_dominated += o.cut_as_dominated;
+  cut_as_outclassed += o.cut_as_outclassed;
   cut_unfit += o.cut_unfit;
   return *this;
 }
@@ -372,20 +375,55 @@ const Price& Placement::price_of(uint64_t hash, const KernelShape& shape) {
     known = now;
     if (fresh) {
       ++outcome_.counts.kernels_priced;
-      if (!known->fits()) ++outcome_.counts.cut_unfit;
+      if (known->outclassed) {
+        ++outcome_.counts.cut_as_outclassed;
+      } else if (!known->fits()) {
+        ++outcome_.counts.cut_unfit;
+      }
     }
   }
   if (known->round != tables_.round()) return *known;
   quantum_->spend_work(kStatesOfPrice);
   note_us(TraceKind::kPrice, least(known->us));
   if (known->fits()) {
-    for (const auto& tiles : known->tiles) {
-      if (tiles.empty()) continue;
-      outcome_.news.good_tiles.try_emplace(known->cut, tiles);
-      break;
+    const auto best = std::min_element(known->us.begin(), known->us.end()) - known->us.begin();
+    const auto at = static_cast<size_t>(best);
+    const GoodSizes good{known->tiles[at], static_cast<uint32_t>(at), known->us[at]};
+    for (uint64_t key : {known->cut, known->rivals}) {
+      const auto [it, is_new] = outcome_.news.good_sizes.try_emplace(key, good);
+      if (!is_new && good.us < it->second.us) it->second = good;
     }
   }
   return *known;
+}
+
+// Kernels that store and load the same in equally many loops could take each other's place.
+uint64_t Placement::rivals_of(uint64_t cut) const {
+  uint64_t key = mix(cut, 0x71);
+  bool online = false;
+  for (int o : body_.outputs) key = mix(key, static_cast<uint64_t>(o));
+  for (const BodyItem& item : body_.items) {
+    const RankedTerm& t = table_.terms[static_cast<size_t>(item.term)];
+    if (item.node < 0) {
+      if (t.leaf == LeafKind::kNone) key = mix(key, static_cast<uint64_t>(item.term) + 1000003);
+    } else {
+      online |= t.nodes[static_cast<size_t>(item.node)].node.kind == NodeKind::kOnlineSum;
+    }
+  }
+  return mix(key, online ? 1 : 0);
+}
+
+// A choice of part counts as a plan numbers those that it uses.
+std::vector<int64_t> Placement::counts_of(size_t choice, const std::vector<Part>& parts) const {
+  std::vector<int64_t> counts;
+  for (const Part& part : parts) {
+    size_t at = 0;
+    for (AxisId base : bank_.options().parts) {
+      if (base == part.axis) counts.push_back(choices_[choice][at]);
+      ++at;
+    }
+  }
+  return counts;
 }
 
 // A pure function of the kernel and of what was known when the round began.
@@ -397,33 +435,38 @@ Price Placement::price(const KernelShape& shape) const {
   KernelPlan& plan = lowerer.plan().kernels[0];
   const KernelProfile p = profile(lowerer.plan().graph, plan.kernel, plan.wide);
   const auto& parts = lowerer.plan().parts;
-  std::optional<SizedKernel> sized;
-  // Kernels that are cut alike are best at much the same tiles.
   out.cut = plan.splits.size();
   for (const Split& s : plan.splits) {
     out.cut = mix(out.cut, uint64_t{s.axis} * 8 + (s.looped ? 1 : 0) +
                                (s.outer == kNoFactor ? 2 : 0) + (s.part == kNoFactor ? 4 : 0));
   }
-  const auto& good = tables_.known().good_tiles;
-  const auto known = good.find(out.cut);
+  out.rivals = rivals_of(out.cut);
+  // Kernels that are cut alike are best at much the same tiles.
+  const auto& good = tables_.known().good_sizes;
+  auto known = good.find(out.rivals);
+  if (known != good.end() && space_.prune_outclassed) {
+    const GoodSizes& best = known->second;
+    const double us = price_at(plan, p, counts_of(best.choice, parts), machine_, best.tiles);
+    out.outclassed = us > kOutclassed * best.us;
+  }
+  if (out.outclassed) {
+    out.us.assign(choices_.size(), kInfinite);
+    out.tiles.resize(choices_.size());
+    return out;
+  }
+  if (known == good.end()) known = good.find(out.cut);
+  std::optional<SizedKernel> sized;
+  double least = kInfinite;
   for (size_t c = 0; c < choices_.size(); ++c) {
-    // The plan numbers the parts that it uses; a choice counts those of the bank.
-    std::vector<int64_t> counts;
-    for (const Part& part : parts) {
-      size_t at = 0;
-      for (AxisId base : bank_.options().parts) {
-        if (base == part.axis) counts.push_back(choices_[c][at]);
-        ++at;
-      }
-    }
     if (c == 0 || !parts.empty()) {
-      const bool first = !sized.has_value();
-      const bool warm = !first || known != good.end();
-      const std::vector<int64_t> near = !first ? sized->tiles
-                                        : warm ? known->second
-                                               : std::vector<int64_t>{};
-      sized = size_kernel(plan, p, counts, machine_, warm ? &near : nullptr);
-      if (!sized && warm) sized = size_kernel(plan, p, counts, machine_);
+      const std::vector<int64_t>* near = sized                 ? &sized->tiles
+                                         : known != good.end() ? &known->second.tiles
+                                                               : nullptr;
+      const std::vector<int64_t> counts = counts_of(c, parts);
+      auto next = size_kernel(plan, p, counts, machine_, near, kNotWorthDescending * least);
+      if (!next && near != nullptr) next = size_kernel(plan, p, counts, machine_);
+      sized = std::move(next);
+      if (sized) least = std::min(least, sized->us);
     }
     out.us.push_back(sized ? static_cast<float>(sized->us) : kInfinite);
     out.tiles.push_back(sized ? sized->tiles : std::vector<int64_t>{});

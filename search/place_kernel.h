@@ -30,7 +30,8 @@ struct Constraint {
 
 struct PlacementCounts {
   uint64_t states = 0, kernels_priced = 0, structures = 0;
-  uint64_t cut_by_bound = 0, cut_as_duplicate = 0, cut_as_dominated = 0, cut_unfit = 0;
+  uint64_t cut_by_bound = 0, cut_as_duplicate = 0, cut_as_dominated = 0, cut_as_outclassed = 0;
+  uint64_t cut_unfit = 0;
   PlacementCounts& operator+=(const PlacementCounts& o);
 };
 
@@ -89,6 +90,8 @@ class Placement {
   const std::vector<KernelShape>& shapes_of(uint64_t body_hash);
   const Price& price_of(uint64_t hash, const KernelShape& shape);
   Price price(const KernelShape& shape) const;
+  uint64_t rivals_of(uint64_t cut) const;
+  std::vector<int64_t> counts_of(size_t choice, const std::vector<Part>& parts) const;
   bool is_dominated(const RankSet& pending);
   bool uses_absent_split(const RankedNode& n) const;
   std::string kind() const;

@@ -47,7 +47,10 @@ void PlacementTables::take(const PlacementNews& news) {
       }
     }
   }
-  for (const auto& [cut, tiles] : news.good_tiles) known_.good_tiles.try_emplace(cut, tiles);
+  for (const auto& [key, good] : news.good_sizes) {
+    const auto [it, fresh] = known_.good_sizes.try_emplace(key, good);
+    if (!fresh && good.us < it->second.us) it->second = good;
+  }
 }
 
 size_t PlacementTables::bytes() const {

@@ -67,9 +67,19 @@ struct Price {
   std::vector<float> us;                    // infinite: no size fits
   std::vector<std::vector<int64_t>> tiles;  // likewise
   uint64_t cut = 0;                         // how its axes are cut: kernels cut alike share it
+  uint64_t rivals = 0;                      // shared by kernels that could stand in its place
   uint32_t round = 0;                       // that it was worked out in
+  bool outclassed = false;                  // by a rival: its sizes were not looked for
   bool fits() const;
   size_t bytes() const;
+};
+
+// Tiles that were good for one kernel, with the choice of part counts and the time they go with.
+struct GoodSizes {
+  std::vector<int64_t> tiles;
+  uint32_t choice = 0;
+  float us = 0;
+  bool operator==(const GoodSizes&) const = default;
 };
 
 // A kernel that was seen, by what it takes.
@@ -83,7 +93,7 @@ struct Effort {
 struct PlacementNews {
   std::unordered_map<uint64_t, std::vector<Effort>> efforts;  // of kernels that reduce alike
   std::unordered_map<uint64_t, std::vector<std::vector<float>>> reached;  // cost of what is done
-  std::map<uint64_t, std::vector<int64_t>> good_tiles;                    // by Price::cut
+  std::map<uint64_t, GoodSizes> good_sizes;  // the best known by Price::rivals, any by Price::cut
 };
 
 class PlacementTables {

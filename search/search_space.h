@@ -24,6 +24,7 @@ struct SearchSpace {
   bool prune_by_bound = true;
   bool prune_duplicates = true;
   bool prune_dominated = true;
+  bool prune_outclassed = true;
   bool keep_casts = false;  // rounding eager
 };
 

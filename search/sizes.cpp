@@ -126,6 +126,8 @@ class Descent {
     return SizedKernel{best_, tiles_at(best_at_)};
   }
 
+  double at(const std::vector<int64_t>& tiles) { return price_of(nearest(tiles)); }
+
   std::vector<SizedKernel> run_all(size_t most) {
     keep_all_ = true;
     run(nullptr);
@@ -337,6 +339,12 @@ std::optional<SizedKernel> size_kernel(KernelPlan& plan, const KernelProfile& pr
                                        const Machine& machine, const std::vector<int64_t>* near,
                                        double good_enough) {
   return Descent(plan, profile, part_counts, machine).run(near, good_enough);
+}
+
+double price_at(KernelPlan& plan, const KernelProfile& profile,
+                const std::vector<int64_t>& part_counts, const Machine& machine,
+                const std::vector<int64_t>& tiles) {
+  return Descent(plan, profile, part_counts, machine).at(tiles);
 }
 
 std::vector<SizedKernel> size_variants(KernelPlan& plan, const KernelProfile& profile,

@@ -30,6 +30,11 @@ std::optional<SizedKernel> size_kernel(
     const Machine& machine, const std::vector<int64_t>* near = nullptr,
     double good_enough = std::numeric_limits<double>::infinity());
 
+// What the kernel costs with those tiles, or those nearest that there are; infinite: does not fit.
+double price_at(KernelPlan& plan, const KernelProfile& profile,
+                const std::vector<int64_t>& part_counts, const Machine& machine,
+                const std::vector<int64_t>& tiles);
+
 // The `most` best choices of tiles that the search came across, best first.
 std::vector<SizedKernel> size_variants(KernelPlan& plan, const KernelProfile& profile,
                                        const std::vector<int64_t>& part_counts,

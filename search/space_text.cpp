@@ -39,6 +39,7 @@ std::span<const Member> members() {
       {"prune_by_bound", &SearchSpace::prune_by_bound},
       {"prune_duplicates", &SearchSpace::prune_duplicates},
       {"prune_dominated", &SearchSpace::prune_dominated},
+      {"prune_outclassed", &SearchSpace::prune_outclassed},
   };
   return kMembers;
 }

@@ -238,6 +238,7 @@ class Superoptimizer {
     return {{"bound", counts.cut_by_bound},
             {"duplicate", counts.cut_as_duplicate},
             {"dominated", counts.cut_as_dominated},
+            {"outclassed", counts.cut_as_outclassed},
             {"does not fit", counts.cut_unfit + unfit_}};
   }
 

@@ -65,14 +65,17 @@ TEST(PlacementTablesTest, CostsThatAreHigherEverywhereAreLeftOut) {
   EXPECT_EQ(tables.known().reached.at(9).size(), 2u);
 }
 
-TEST(PlacementTablesTest, TheFirstGoodTilesStay) {
+TEST(PlacementTablesTest, TheBestGoodSizesStayAndOfEqualOnesTheFirst) {
   PlacementTables tables;
-  PlacementNews a, b;
-  a.good_tiles[3] = {16, 64};
-  b.good_tiles[3] = {32, 32};
+  PlacementNews a, b, c;
+  a.good_sizes[3] = {{16, 64}, 1, 5};
+  b.good_sizes[3] = {{32, 32}, 2, 5};
+  c.good_sizes[3] = {{64, 16}, 0, 4};
   tables.take(a);
   tables.take(b);
-  EXPECT_EQ(tables.known().good_tiles.at(3), (std::vector<int64_t>{16, 64}));
+  EXPECT_EQ(tables.known().good_sizes.at(3), (GoodSizes{{16, 64}, 1, 5}));
+  tables.take(c);
+  EXPECT_EQ(tables.known().good_sizes.at(3), (GoodSizes{{64, 16}, 0, 4}));
 }
 
 TEST(PlacementTablesTest, ClearingGivesTheMemoryBack) {
