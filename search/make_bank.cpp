@@ -2,6 +2,8 @@
 // terms than can be searched, most of them partial results that nothing joins.
 #include "search/make_bank.h"
 
+#include <algorithm>
+
 #include "search/import.h"
 #include "search/rewrite.h"
 #include "search/sizes.h"
@@ -35,6 +37,12 @@ MadeBank make_bank(const Program& program, AxisSet parts, uint64_t seed, const S
   made.run.table = term_table(bank, *outputs, machine);
   made.terms = made.run.table.terms.size();
   made.usable = !made.run.table.too_large;
+  const auto& ranks = made.run.table.outputs;
+  if (std::any_of(ranks.begin(), ranks.end(), [](int rank) { return rank < 0; })) {
+    made.usable = false;
+    made.notes.push_back("no chain of steps computes an output");
+    return made;
+  }
   if (!made.usable) {
     made.notes.push_back("a bank of " + std::to_string(made.terms) +
                          " terms is too large to search");

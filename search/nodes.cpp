@@ -74,17 +74,16 @@ bool is_canonical(const Bank& bank, const View& v, const Cut& cut) {
   return cut.left == std::vector{largest} || cut.right == std::vector{largest};
 }
 
-// exp(a + b) = exp(a) * exp(b) and 1 / (a * b) = 1/a * 1/b are there for sums that a factor leaves,
-// where they are flattened; by itself the left side is computed as it stands.
-bool is_unary_image(const Bank& bank, ClassId c) {
-  return std::any_of(bank[c].views.begin(), bank[c].views.end(), [](const View& v) {
-    return v.kind == ViewKind::kExp || v.kind == ViewKind::kReciprocal;
-  });
+// exp(a + b) = exp(a) * exp(b) is there for sums that a factor leaves, where it is flattened; by
+// itself the left side is computed as it stands. Not so for reciprocals: x = 1 / (1 / x).
+bool is_exponential(const Bank& bank, ClassId c) {
+  return std::any_of(bank[c].views.begin(), bank[c].views.end(),
+                     [](const View& v) { return v.kind == ViewKind::kExp; });
 }
 
 void add_products(Bank& bank, ClassId c, const View& v) {
   const size_t n = v.factors.size();
-  if (n < 2 || (v.reduced.empty() && is_unary_image(bank, c))) return;
+  if (n < 2 || (v.reduced.empty() && is_exponential(bank, c))) return;
   // The first factor is always on the left: each cut once.
   for (uint32_t chosen = 1; chosen + 1 < uint32_t{1} << n; chosen += 2) {
     Cut cut;

@@ -198,11 +198,11 @@ void Placement::cut(PruneRule rule, uint64_t& count, double us) {
 
 double Placement::slack() const { return most_kernels_ > 2 ? kSlackOfMany : kSlack; }
 
-bool Placement::is_cut(const RankSet& later, double bytes, const WorkTime& work) {
+bool Placement::is_cut(int open, const RankSet& later, double bytes, const WorkTime& work) {
   if (!space_.prune_by_bound) return false;
   double stores = 0;
   for (int y : later.members()) stores += table_.terms[static_cast<size_t>(y)].total_bytes;
-  const int launches = later.top() >= 0 ? 2 : 1;
+  const int launches = open + (later.top() >= 0 ? 1 : 0);
   const double moved = bytes + std::max(0.0, input_bytes_ - read_bytes_) + stores;
   const double busy = std::max({moved / hbm_peak(machine_), work.tensor, work.alu, work.sfu});
   bound_us_ = least(done_us_) + structure_bound(machine_, launches, 0) + busy;
@@ -221,7 +221,7 @@ bool Placement::uses_absent_split(const RankedNode& n) const {
 
 void Placement::fill(RankSet need, RankSet later, double bytes, WorkTime work) {
   if (!decisions_.repeating()) quantum_->spend();
-  if (is_cut(later, bytes, work)) {
+  if (is_cut(1, later, bytes, work)) {
     cut(PruneRule::kBound, outcome_.counts.cut_by_bound, bound_us_);
     return;
   }
@@ -347,7 +347,7 @@ void Placement::leaf(const RankSet& later, const WorkTime& work) {
       continue;
     }
     for (size_t i = 0; i < done_us_.size(); ++i) done_us_[i] = before[i] + price.us[i];
-    if (is_cut(later, 0, {})) {
+    if (is_cut(0, later, 0, {})) {
       cut(PruneRule::kBound, outcome_.counts.cut_by_bound, bound_us_);
     } else {
       done_.push_back({body_, shape, static_cast<uint32_t>(c.index()), price.us, price.tiles});

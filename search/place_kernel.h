@@ -85,7 +85,8 @@ class Placement {
   bool does_more(uint64_t hash, const KernelShape& shape, const WorkTime& work);
   void record();
   double slack() const;
-  bool is_cut(const RankSet& later, double bytes, const WorkTime& work);
+  // `open`: kernels being filled, whose price is not known yet.
+  bool is_cut(int open, const RankSet& later, double bytes, const WorkTime& work);
   double least(const std::vector<float>& us) const;
   const std::vector<KernelShape>& shapes_of(uint64_t body_hash);
   const Price& price_of(uint64_t hash, const KernelShape& shape);

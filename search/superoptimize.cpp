@@ -16,6 +16,7 @@
 #include "search/checkpoint.h"
 #include "search/make_bank.h"
 #include "search/rounds.h"
+#include "search/search_parts.h"
 #include "search/space_text.h"
 #include "search/term_text.h"
 #include "search/unfused.h"
@@ -24,6 +25,8 @@ namespace sundog::search {
 namespace {
 
 constexpr double kNothingToBeat = 1e30;
+constexpr uint64_t kTermsOfABlock = 80;  // in the bank of a program that is searched in parts, too
+constexpr double kShareOfParts = 0.4;    // of the budget
 
 class Superoptimizer {
  public:
@@ -43,6 +46,8 @@ class Superoptimizer {
     report_.bound_us = program_bound(program_, machine_);
     try {
       add_banks();
+      const bool is_large = banks_.empty() || report_.terms > kTermsOfABlock;
+      if (is_large && !options_.only) search_by_parts();
       search();
     } catch (const std::bad_alloc&) {
       limits_.end(StopReason::kMemory);
@@ -93,9 +98,24 @@ class Superoptimizer {
     }
   }
 
+  // A program that is much for one search, or too much for it.
+  void search_by_parts() {
+    const double share = banks_.empty() ? 1 : kShareOfParts;
+    const auto states = static_cast<uint64_t>(share * static_cast<double>(options_.max_states));
+    PartsFound found =
+        search_parts(program_, device_, space_, options_, share * options_.budget_s, states);
+    if (found.candidates.empty()) return;
+    note("also searched in parts: " + std::to_string(found.searches) + " searches, " +
+         std::to_string(found.states) + " states");
+    by_parts_ = std::move(found.candidates);
+    before_.to_best = limits_.seconds();
+  }
+
   void search() {
     if (options_.only) constrain(*options_.only);
-    rounds_.begin(options_.only ? kNothingToBeat : report_.unfused.predicted_us);
+    double incumbent = report_.unfused.predicted_us;
+    for (const Candidate& c : by_parts_) incumbent = std::min(incumbent, c.predicted_us);
+    rounds_.begin(options_.only ? kNothingToBeat : incumbent);
     if (options_.trace.head) options_.trace.head(trace_head());
     if (options_.trace.task) rounds_.trace(options_.trace.task);
     identity_ = checkpoint_identity(program_, device_, space_, options_.seed, options_.memory_bytes,
@@ -202,7 +222,7 @@ class Superoptimizer {
         limits_.end(StopReason::kMemory);
       }
     });
-    std::vector<Candidate> found;
+    std::vector<Candidate> found = std::move(by_parts_);
     for (auto& list : sized) {
       if (list.empty()) ++unfit_;
       std::move(list.begin(), list.end(), std::back_inserter(found));
@@ -277,6 +297,7 @@ class Superoptimizer {
   Limits limits_;
   Workers workers_;
   std::vector<std::unique_ptr<BankRun>> banks_;
+  std::vector<Candidate> by_parts_;  // joined from searches of parts
   Rounds rounds_;
   CheckpointIdentity identity_;
   CheckpointTimes before_;  // of the runs that this one goes on from

@@ -1,0 +1,293 @@
+// The reductions of a program in topological order are cut into runs; everything elementwise goes
+// to where it is needed, or is stored where that is less to move: between an activation and the two
+// sums that it is made of, the activation. So a partition is where to cut, and what crosses the
+// cuts follows. Its estimate is launches and traffic alone. It prefers few cuts in narrow places,
+// which is where a person would cut; how good the kernels between two cuts are is for the search to
+// say, so that several partitions are worth a look.
+#include "search/partition.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "search/term_copy.h"
+
+namespace sundog::search {
+namespace {
+
+constexpr int kMostReductions = 6;  // of one part
+constexpr int kMostProducts = 3;
+constexpr size_t kMostPlaces = 12;  // where a cut is considered
+
+bool is_product(const Program& program, TermId t) {
+  const auto* reduce = std::get_if<ReduceTerm>(&program.terms[t]);
+  if (reduce == nullptr || reduce->kind != ReduceKind::kSum) return false;
+  const auto* apply = std::get_if<ApplyTerm>(&program.terms[reduce->operand]);
+  if (apply == nullptr || !std::holds_alternative<op::Mul>(apply->op)) return false;
+  const AxisSet a = program.terms.axes(apply->operands[0]);
+  const AxisSet b = program.terms.axes(apply->operands[1]);
+  return !(a == b) && !(a & b & reduce->axes).empty();
+}
+
+std::vector<TermId> output_values(const Program& program) {
+  std::vector<TermId> roots;
+  for (const Output& o : program.outputs) roots.push_back(o.value);
+  return roots;
+}
+
+class Partitioner {
+ public:
+  Partitioner(const Program& program, const Machine& machine, bool narrow)
+      : program_(program), machine_(machine), narrow_(narrow) {
+    order_ = reachable(program.terms, output_values(program));
+    for (TermId t : order_) {
+      int last = -1;
+      for (TermId o : operands(program.terms[t])) last = std::max(last, last_.at(o));
+      if (std::holds_alternative<ReduceTerm>(program.terms[t])) {
+        last = static_cast<int>(reductions_.size());
+        reductions_.push_back(t);
+      }
+      last_[t] = last;
+    }
+    for (const TensorDecl& in : program.inputs) {
+      if (bytes(in.dtype) == 2 && narrow_type_ == DType::kF32) narrow_type_ = in.dtype;
+    }
+  }
+
+  std::vector<Partition> run(size_t most) {
+    std::vector<int> places;
+    for (int p = 1; p < static_cast<int>(reductions_.size()); ++p) places.push_back(p);
+    if (places.size() > kMostPlaces) keep_narrowest(places);
+    std::vector<std::pair<double, std::vector<int>>> found;
+    for (uint64_t s = 1; s < uint64_t{1} << places.size(); ++s) {
+      std::vector<int> cuts;
+      for (size_t i = 0; i < places.size(); ++i) {
+        if ((s >> i & 1) != 0) cuts.push_back(places[i]);
+      }
+      if (fits(cuts)) found.push_back({estimate(cuts), cuts});
+    }
+    std::stable_sort(found.begin(), found.end());
+    if (found.size() > most) found.resize(most);
+    std::vector<Partition> out;
+    for (const auto& [us, cuts] : found) {
+      out.push_back(build(cuts));
+      out.back().estimate_us = us;
+    }
+    return out;
+  }
+
+ private:
+  int part_of(TermId t, const std::vector<int>& cuts) const {
+    const int last = last_.at(t);
+    if (last < 0) return -1;
+    return static_cast<int>(std::upper_bound(cuts.begin(), cuts.end(), last) - cuts.begin());
+  }
+
+  // No part is too large for a search, unless a single cut could not make it smaller.
+  bool fits(const std::vector<int>& cuts) const {
+    int begin = 0;
+    for (size_t i = 0; i <= cuts.size(); ++i) {
+      const int end = i < cuts.size() ? cuts[i] : static_cast<int>(reductions_.size());
+      int products = 0;
+      for (int r = begin; r < end; ++r) {
+        products += is_product(program_, reductions_[static_cast<size_t>(r)]) ? 1 : 0;
+      }
+      if (end - begin > kMostReductions || products > kMostProducts) return false;
+      begin = end;
+    }
+    return true;
+  }
+
+  void keep_narrowest(std::vector<int>& places) const {
+    std::vector<std::pair<double, int>> by_cost;
+    for (int p : places) by_cost.push_back({estimate({p}), p});
+    std::stable_sort(by_cost.begin(), by_cost.end());
+    by_cost.resize(kMostPlaces);
+    places.clear();
+    for (const auto& [us, p] : by_cost) places.push_back(p);
+    std::sort(places.begin(), places.end());
+  }
+
+  // Terms of earlier parts that part `at` reads, by the part that makes them.
+  using Crossing = std::set<TermId>;
+
+  double elements(TermId t) const {
+    double n = 1;
+    for (AxisId a : program_.terms.axes(t)) n *= static_cast<double>(program_.axes[a].extent);
+    return n;
+  }
+
+  // What of `t` is best read, being made before part `at`: itself, or what it is made of.
+  double cut_below(TermId t, int at, const std::vector<int>& cuts, Crossing* out) const {
+    const int part = part_of(t, cuts);
+    if (part < 0) return 0;
+    const Term& term = program_.terms[t];
+    const bool reduces = std::holds_alternative<ReduceTerm>(term);
+    double apart = 0;
+    Crossing below;
+    if (part == at || !reduces) {
+      if (part == at && reduces) return 0;  // visited by itself
+      for (TermId o : operands(term)) apart += cut_below(o, at, cuts, &below);
+    }
+    if (part == at || (!reduces && apart < elements(t))) {
+      out->insert(below.begin(), below.end());
+      return apart;
+    }
+    out->insert(t);
+    return elements(t);
+  }
+
+  Crossing read_by(int at, const std::vector<int>& cuts) const {
+    Crossing out;
+    for (TermId r : reductions_) {
+      if (part_of(r, cuts) != at) continue;
+      cut_below(std::get<ReduceTerm>(program_.terms[r]).operand, at, cuts, &out);
+    }
+    for (const Output& o : program_.outputs) {
+      if (std::max(0, part_of(o.value, cuts)) == at) cut_below(o.value, at, cuts, &out);
+    }
+    return out;
+  }
+
+  double estimate(const std::vector<int>& cuts) const {
+    double moved = 0;
+    Crossing stored;
+    for (int at = 0; at <= static_cast<int>(cuts.size()); ++at) {
+      for (TermId t : read_by(at, cuts)) {
+        moved += elements(t);
+        if (stored.insert(t).second) moved += elements(t);
+      }
+    }
+    const double width = narrow_ && narrow_type_ != DType::kF32 ? 2 : 4;
+    return static_cast<double>(cuts.size()) * (machine_.launch_us + machine_.fill_us) +
+           moved * width / hbm_peak(machine_);
+  }
+
+  // Whether a later sum runs over an axis of the term: then it may be an operand of a product.
+  bool is_multiplied(TermId t) const {
+    for (TermId r : reductions_) {
+      const auto& reduce = std::get<ReduceTerm>(program_.terms[r]);
+      if (!is_product(program_, r) || (reduce.axes & program_.terms.axes(t)).empty()) continue;
+      const TermId roots[] = {reduce.operand};
+      const auto below = reachable(program_.terms, roots);
+      if (std::find(below.begin(), below.end(), t) != below.end()) return true;
+    }
+    return false;
+  }
+
+  std::string fresh_name(TermId t, const std::set<std::string>& taken) const {
+    std::string name = "t" + std::to_string(t);
+    for (const Definition& d : program_.definitions) {
+      if (d.value == t) name = d.name;
+    }
+    name = "x_" + name;
+    while (taken.contains(name)) name += "_";
+    return name;
+  }
+
+  Partition build(const std::vector<int>& cuts) const {
+    Partition out;
+    std::map<TermId, uint32_t> tensor_of;
+    std::set<std::string> names;
+    for (const TensorDecl& t : program_.inputs) names.insert(t.name);
+    for (const Output& o : program_.outputs) names.insert(o.tensor.name);
+    const int parts = static_cast<int>(cuts.size()) + 1;
+    std::vector<Crossing> reads;
+    for (int at = 0; at < parts; ++at) {
+      reads.push_back(read_by(at, cuts));
+      for (TermId t : reads.back()) {
+        if (tensor_of.contains(t)) continue;
+        tensor_of[t] = static_cast<uint32_t>(program_.inputs.size() + program_.outputs.size() +
+                                             out.intermediates.size());
+        out.intermediates.push_back(declare(t, fresh_name(t, names)));
+        names.insert(out.intermediates.back().name);
+      }
+    }
+    for (int at = 0; at < parts; ++at) {
+      out.parts.push_back(part(at, cuts, reads[static_cast<size_t>(at)], tensor_of, out));
+    }
+    return out;
+  }
+
+  TensorDecl declare(TermId t, std::string name) const {
+    TensorDecl decl;
+    decl.name = std::move(name);
+    decl.dtype = narrow_ && is_multiplied(t) ? narrow_type_ : DType::kF32;
+    for (AxisId a : program_.terms.axes(t)) {
+      decl.dim_names.push_back(program_.axes[a].name);
+      decl.dims.push_back(IndexExpr::of(a));
+      decl.extents.push_back(program_.axes[a].extent);
+    }
+    return decl;
+  }
+
+  ProgramPart part(int at, const std::vector<int>& cuts, const Crossing& reads,
+                   const std::map<TermId, uint32_t>& tensor_of, const Partition& whole) const {
+    ProgramPart out;
+    Program& p = out.program;
+    p.name = program_.name + "_part" + std::to_string(at);
+    p.axes = program_.axes;
+    p.parameters = program_.parameters;
+    p.splits = program_.splits;
+    std::vector<IndexExpr> identity;
+    for (AxisId a = 0; a < program_.axes.size(); ++a) identity.push_back(IndexExpr::of(a));
+    std::map<uint32_t, uint32_t> input_of;  // tensor of the whole -> input of the part
+    const auto input = [&](uint32_t tensor, const TensorDecl& decl) {
+      const auto [it, fresh] = input_of.try_emplace(tensor, static_cast<uint32_t>(p.inputs.size()));
+      if (fresh) p.inputs.push_back(decl);
+      return it->second;
+    };
+    const size_t first = program_.inputs.size() + program_.outputs.size();
+    TermId making = kNoTerm;  // not to be read from where it is about to be stored
+    TermCopier copier(program_.terms, p.terms, identity);
+    copier.replace = [&](TermId t) -> std::optional<TermId> {
+      if (const auto* in = std::get_if<InputTerm>(&program_.terms[t])) {
+        return p.terms.input(input(in->tensor, program_.inputs[in->tensor]), in->index);
+      }
+      if (t == making || !reads.contains(t)) return {};
+      const uint32_t tensor = tensor_of.at(t);
+      const TensorDecl& decl = whole.intermediates[tensor - first];
+      return p.terms.input(input(tensor, decl), decl.dims);
+    };
+    std::vector<uint32_t> stored;
+    for (const auto& [t, tensor] : tensor_of) {
+      if (part_of(t, cuts) != at) continue;
+      p.outputs.push_back({whole.intermediates[tensor - first], copier.copy(t)});
+      stored.push_back(tensor);
+    }
+    for (size_t o = 0; o < program_.outputs.size(); ++o) {
+      if (std::max(0, part_of(program_.outputs[o].value, cuts)) != at) continue;
+      p.outputs.push_back({program_.outputs[o].tensor, copier.copy(program_.outputs[o].value)});
+      stored.push_back(static_cast<uint32_t>(program_.inputs.size() + o));
+    }
+    out.tensors.resize(p.inputs.size());
+    for (const auto& [tensor, in] : input_of) out.tensors[in] = tensor;
+    out.tensors.insert(out.tensors.end(), stored.begin(), stored.end());
+    return out;
+  }
+
+  const Program& program_;
+  const Machine& machine_;
+  bool narrow_;
+  DType narrow_type_ = DType::kF32;
+  std::vector<TermId> order_;
+  std::vector<TermId> reductions_;  // operands before users
+  std::map<TermId, int> last_;      // of each term the last reduction below, itself included
+};
+
+}  // namespace
+
+int count_products(const Program& program) {
+  int count = 0;
+  for (TermId t : reachable(program.terms, output_values(program))) {
+    count += is_product(program, t) ? 1 : 0;
+  }
+  return count;
+}
+
+std::vector<Partition> partitions(const Program& program, const Machine& machine, bool narrow,
+                                  size_t most) {
+  return Partitioner(program, machine, narrow).run(most);
+}
+
+}  // namespace sundog::search

@@ -1,0 +1,111 @@
+#include "search/partition.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "core/float_algebra.h"
+#include "core/interpret.h"
+#include "core/text.h"
+#include "search/join.h"
+#include "search/search_parts.h"
+#include "search/superoptimize.h"
+#include "tests/search/programs.h"
+
+namespace sundog::search {
+namespace {
+
+Device h200() { return *find_device("h200"); }
+
+Program small_mlp() { return load("mlp_block", {{"b", 3}, {"h", 40}, {"f", 52}}); }
+
+Program small_attention() {
+  return load("attention_block", {{"n", 3}, {"h", 24}, {"g", 2}, {"e", 8}, {"k", 37}});
+}
+
+void expect_right(const Program& program, const MuGraph& graph) {
+  const Status status = check(graph, program);
+  ASSERT_TRUE(status.ok()) << to_string(status.error()) << "\n" << print(graph, program);
+  std::mt19937_64 random(5);
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  std::vector<TensorValues<double>> inputs;
+  for (const TensorDecl& tensor : program.inputs) {
+    TensorValues<double> values{tensor.extents, {}};
+    for (int64_t i = 0; i < element_count(tensor); ++i) values.values.push_back(uniform(random));
+    inputs.push_back(std::move(values));
+  }
+  Float64 a({.round_stores = false, .round_casts = false});
+  const auto want = interpret(a, program, std::span(inputs));
+  const auto have = interpret(a, graph, program, std::span(inputs));
+  ASSERT_TRUE(want.ok() && have.ok()) << print(graph, program);
+  for (size_t o = 0; o < want->size(); ++o) {
+    for (size_t i = 0; i < (*want)[o].values.size(); ++i) {
+      EXPECT_NEAR((*want)[o].values[i], (*have)[o].values[i],
+                  1e-9 * std::max(1.0, std::fabs((*want)[o].values[i])));
+    }
+  }
+}
+
+TEST(PartitionTest, PartsAreProgramsAndReadWhatEarlierOnesMake) {
+  const Machine machine = machine_of(h200());
+  for (const Program& program : {small_mlp(), small_attention()}) {
+    for (const bool narrow : {true, false}) {
+      const auto found = partitions(program, machine, narrow, 4);
+      ASSERT_FALSE(found.empty());
+      for (size_t i = 1; i < found.size(); ++i) {
+        EXPECT_LE(found[i - 1].estimate_us, found[i].estimate_us);
+      }
+      for (const Partition& partition : found) {
+        EXPECT_GE(partition.parts.size(), 2u);
+        std::vector<bool> made(program.inputs.size(), true);
+        made.resize(program.inputs.size() + program.outputs.size() +
+                    partition.intermediates.size());
+        for (const ProgramPart& part : partition.parts) {
+          const Status ok = check(part.program);
+          EXPECT_TRUE(ok.ok()) << to_string(ok.error()) << print(part.program);
+          const size_t inputs = part.program.inputs.size();
+          for (size_t t = 0; t < inputs; ++t) EXPECT_TRUE(made[part.tensors[t]]);
+          for (size_t t = inputs; t < part.tensors.size(); ++t) made[part.tensors[t]] = true;
+        }
+        for (size_t t = 0; t < made.size(); ++t) EXPECT_TRUE(made[t]) << t;
+        for (const TensorDecl& t : partition.intermediates) {
+          EXPECT_TRUE(narrow || t.dtype == DType::kF32);
+        }
+      }
+    }
+  }
+}
+
+TEST(PartitionTest, JoinedPartsComputeTheWhole) {
+  for (const Program& program : {small_mlp(), small_attention()}) {
+    SearchOptions options;
+    const PartsFound found = search_parts(program, h200(), {}, options, 0, 40000);
+    ASSERT_FALSE(found.candidates.empty());
+    for (const Candidate& c : found.candidates) expect_right(program, c.graph);
+  }
+}
+
+// One part is the whole: there is nothing to cut.
+TEST(PartitionTest, OneReductionIsNotCut) {
+  const Program program = load("mm");
+  EXPECT_EQ(count_products(program), 1);
+  EXPECT_TRUE(partitions(program, machine_of(h200()), true, 4).empty());
+}
+
+TEST(PartitionTest, BlocksOfATransformerAreFused) {
+  for (const char* name : {"mlp_block", "attention_block"}) {
+    const Program program = load(name);
+    SearchOptions options;
+    options.max_states = 30000;
+    const auto report = superoptimize(program, h200(), {}, options);
+    ASSERT_TRUE(report.ok()) << to_string(report.error());
+    const Candidate& best = report->candidates.front();
+    EXPECT_LT(best.graph.kernels.size(), report->unfused.graph.kernels.size()) << name;
+    EXPECT_LT(best.predicted_us, 0.7 * report->unfused.predicted_us) << name;
+  }
+}
+
+}  // namespace
+}  // namespace sundog::search
