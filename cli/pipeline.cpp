@@ -232,6 +232,7 @@ void generate_all(std::vector<Row>& rows, const Program& program, const Device& 
       row.generated = std::move(*generated);
     } else {
       row.dropped = "code generation: " + generated.error().message;
+      row.not_emitted = generated.error();
     }
   }
 }
@@ -371,12 +372,13 @@ bool passes_emulator(Row& row, PipelineResult& result, const Program& program, c
   return true;
 }
 
-// Where not even the unfused program can be decided on, the question has no answer; else a stage is
-// at fault.
+// Where not even the unfused program can be decided on or emitted, that is the answer; else a stage
+// is at fault.
 Error none_is_right(const PipelineResult& result, const Program& program,
                     const std::string& first_reason) {
   const auto unfused = std::find_if(result.rows.begin(), result.rows.end(),
                                     [](const Row& row) { return row.unfused; });
+  if (unfused != result.rows.end() && unfused->not_emitted) return *unfused->not_emitted;
   if (unfused == result.rows.end() || unfused->candidate.evidence.answer != "unknown") {
     return Error{ErrorCode::kFailed,
                  "no candidate yields a right kernel; the first: " + first_reason,

@@ -54,7 +54,8 @@ struct PipelineOptions {
 struct Row {
   StoredCandidate candidate;
   bool unfused = false;
-  std::string dropped;  // why; empty: usable
+  std::string dropped;               // why; empty: usable
+  std::optional<Error> not_emitted;  // why there is no code for it
   std::optional<codegen::Generated> generated;
   std::optional<codegen::GpuReport> gpu;
   std::string compiler;                             // that compiled it; empty: none did

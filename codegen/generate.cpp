@@ -2,7 +2,9 @@
 #include "codegen/generate.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "codegen/cuda_text.h"
@@ -115,6 +117,45 @@ bool narrow_outputs(const Program& program) {
                      [](const Output& o) { return bytes(o.tensor.dtype) <= 2; });
 }
 
+// Indices, and what conditions compare, are computed in int by the emitted code: with the padding
+// of the last tile they must fit it.  (Addresses are 64 bits wide.)
+Status fits_int(const MuGraph& graph, const Kernel& kernel) {
+  constexpr double kMost = std::numeric_limits<int32_t>::max() - 65536.0;  // padding of a tile
+  const auto largest = [&](const IndexExpr& e) {
+    double sum = std::abs(static_cast<double>(e.constant));
+    for (const auto& item : e.axes) {
+      sum += std::abs(static_cast<double>(item.coefficient)) *
+             static_cast<double>(kernel.factors[item.axis].extent);
+    }
+    for (const auto& item : e.sizes) {
+      sum += std::abs(static_cast<double>(item.coefficient)) *
+             static_cast<double>(graph.axes[item.axis].extent);
+    }
+    return sum;
+  };
+  std::map<AxisId, double> padded;
+  for (const Factor& factor : kernel.factors) {
+    padded[factor.axis] +=
+        static_cast<double>(factor.extent - 1) * static_cast<double>(factor.stride);
+  }
+  for (const auto& [axis, extent] : padded) {
+    if (extent > kMost) {
+      return unsupported("axis '" + graph.axes[axis].name + "' of kernel '" + kernel.name +
+                             "' has more than 2,147,483,647 indices with its last tile",
+                         "split the axis in the program");
+    }
+  }
+  for (TermId id = 0; id < kernel.terms.size(); ++id) {
+    const auto* select = std::get_if<SelectTerm>(&kernel.terms[id]);
+    const auto* index = std::get_if<IndexTerm>(&kernel.terms[id]);
+    if ((select != nullptr && largest(select->condition.expr) > kMost) ||
+        (index != nullptr && largest(index->index) > kMost)) {
+      return unsupported("an index in kernel '" + kernel.name + "' may exceed 2,147,483,647");
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Generated> generate(const MuGraph& graph, const Program& program, const Device& device,
@@ -137,6 +178,7 @@ Result<Generated> generate(const MuGraph& graph, const Program& program, const D
       return unsupported("kernel '" + kernel.name + "' has " + std::to_string(blocks) +
                          " blocks; a grid has at most 2,147,483,647");
     }
+    SUNDOG_RETURN_IF_ERROR(fits_int(graph, kernel));
     const Result<KernelPlan> planned = plan_kernel(graph, kernel);
     if (!planned.ok()) return planned.error();
     SUNDOG_RETURN_IF_ERROR(can_launch(kernel, *planned, device));

@@ -21,6 +21,9 @@ constexpr int kSizeSets = 2;
 // hundred terms takes seconds.
 constexpr double kExactWork = 4096;
 constexpr double kCheapWork = 128;
+// Where a literal keeps axes large, the smallest sizes may still be too many for an exact test.
+constexpr double kMostExactWork = 1 << 15;
+const std::string kTooLarge = "literals keep it too large for an exact test, at ";
 
 struct TensorPair {
   const TensorDecl* first;
@@ -281,6 +284,9 @@ Result<std::vector<SmallCase>> small_cases(const Program& program, const Program
     if (!respects_classes(program, first) || !respects_classes(candidate, second)) continue;
     std::string sizes = sizes_text(a);
     if (!cases.empty() && cases.back().sizes == sizes) continue;
+    if (work(a) > kMostExactWork || work(b) > kMostExactWork) {
+      return unsupported(kTooLarge + sizes);
+    }
     cases.push_back({std::move(a), std::move(b), std::move(sizes)});
   }
   if (cases.empty() && is_small(program) && is_small(candidate)) {
@@ -295,8 +301,13 @@ Result<std::vector<SmallCase>> small_cases(const Program& program, const Program
 
 Result<std::vector<SmallCase>> small_cases(const Program& program, const MuGraph& candidate) {
   std::vector<SmallCase> cases;
+  std::string too_large;
   const auto add = [&](Program p, MuGraph g) {
     if (!check(g, p).ok()) return;  // sizes that this structure cannot have
+    if (work(p) > kMostExactWork) {
+      too_large = sizes_text(p);
+      return;
+    }
     std::string sizes = sizes_text(p);
     cases.push_back({std::move(p), std::move(g), std::move(sizes)});
   };
@@ -314,9 +325,10 @@ Result<std::vector<SmallCase>> small_cases(const Program& program, const MuGraph
   if (work(program) <= most && (cases.empty() || sizes_text(program) != cases[0].sizes)) {
     add(program, candidate);
   }
-  if (cases.empty() && !shrunk.ok()) return shrunk.error();
-  if (cases.empty()) return unsupported("no small sizes suit the structure of this µGraph");
-  return cases;
+  if (!cases.empty()) return cases;
+  if (!too_large.empty()) return unsupported(kTooLarge + too_large);
+  if (!shrunk.ok()) return shrunk.error();
+  return unsupported("no small sizes suit the structure of this µGraph");
 }
 
 std::optional<SmallCase> tile_case(const Program& program, const MuGraph& candidate,

@@ -95,5 +95,34 @@ TEST(OddSizes, WhatNoDeviceHoldsIsRefused) {
   EXPECT_TRUE(contains(run.err, "4e+09 GB, and h200 has 151 GB")) << run.err;
 }
 
+// Guards are ints: of more elements none would hold.
+TEST(OddSizes, MoreIndicesThanAnIntHoldsAreRefused) {
+  const Scratch scratch;
+  const std::string file = scratch.write("long.sd", R"(program long_row(n = 5000000001) {
+  input X: f16[n]
+  output O: f16[n] = X * 2
+}
+)");
+  const ProcessResult run =
+      run_tool({"optimize", file, "--no-gpu", "--states", "100", "--out", scratch.path("out")});
+  EXPECT_EQ(run.code, 2) << run.err;
+  EXPECT_TRUE(contains(run.err, "axis 'n'")) << run.err;
+  EXPECT_TRUE(contains(run.err, "2,147,483,647")) << run.err;
+}
+
+// A window of hundreds pins its axes at thousands: seconds and memory without end, were it tried.
+TEST(OddSizes, WhatIsTooLargeToTestExactlyEndsAtOnce) {
+  const Scratch scratch;
+  const std::string file =
+      scratch.write("window.sd", R"(program window(q = 4096, k = 4096, w = 1000) {
+  input S: f32[q, k]
+  output O: f32[q] = max[k](select(q - k < w, S, -inf))
+}
+)");
+  const ProcessResult run =
+      run_tool({"optimize", file, "--no-gpu", "--budget", "1s", "--out", scratch.path("out")}, 20);
+  EXPECT_TRUE(run.code == 0 || run.code == 3) << run.err;
+}
+
 }  // namespace
 }  // namespace sundog::cli

@@ -195,6 +195,16 @@ TEST(Generate, RefusesWhatDoesNotFitWithTheNumbers) {
   EXPECT_NE(generated.error().message.find("232448"), std::string::npos);
 }
 
+// Guards compare ints, so an axis must fit one together with the padding of its last tile.
+TEST(Generate, RefusesAxesThatNoIntIndexes) {
+  EXPECT_TRUE(emitted(read(kScale, kScaleGraph, {{"n", 1 << 30}})).ok());
+  for (const int64_t n : {(int64_t{1} << 31) - 5, int64_t{5000000001}}) {
+    const auto generated = emitted(read(kScale, kScaleGraph, {{"n", n}}));
+    ASSERT_FALSE(generated.ok()) << n;
+    EXPECT_EQ(generated.error().code, ErrorCode::kUnsupported);
+  }
+}
+
 TEST(Generate, UsesWideOffsetsWhereTensorsNeedThem) {
   const char* program =
       "program p(n = 70000, h = 40000) { input x: f16[n, h]\n"

@@ -127,6 +127,19 @@ TEST(SmallSizes, AreTheOriginalOnesWhereALiteralAsksForThem) {
                           [](const SmallCase& c) { return c.sizes == "q=40 k=40"; }));
 }
 
+TEST(SmallSizes, AreRefusedWhereLiteralsKeepThemLarge) {
+  const char* text = R"(
+    program window(q = 2000, k = 2000) {
+      input x: f16[q, k]
+      y[q] = sum[k](select(k <= q + 1000, x, 0))
+      output y: f16[q]
+    })";
+  const auto cases = small_cases(parsed(text), parsed(text));
+  ASSERT_FALSE(cases.ok());
+  EXPECT_NE(cases.error().message.find("q=2000 k=2000"), std::string::npos)
+      << cases.error().message;
+}
+
 TEST(SmallSizes, WorkIsThatOfTheLargestTerm) { EXPECT_EQ(work(parsed(kMatrix)), 64.0 * 128 * 96); }
 
 }  // namespace
