@@ -8,6 +8,7 @@ namespace sundog::cli {
 
 int optimize(const Invocation& invocation);
 int verify(const Invocation& invocation);
+int verify_evidence(const Invocation& invocation);  // verify --evidence DIR
 int show(const Invocation& invocation);
 int emit(const Invocation& invocation);
 int run(const Invocation& invocation);

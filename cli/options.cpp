@@ -88,6 +88,8 @@ constexpr OptionSpec kOptions[] = {
      true, "time to compile one kernel"},
     {"gpu-time", 0, OptionKind::kDuration, "TIME", "60s", 0.01, kMaxSeconds, kOptimize | kRun, true,
      "time to run and time one candidate on the GPU"},
+    {"evidence", 0, OptionKind::kFlag, "", "", 0, 0, kVerify, false,
+     "check a result again from what it stored: files, verdict, text, kernels"},
     {"input-bytes", 0, OptionKind::kBytes, "SIZE", "64m", 1, 4e9, kReading | kTrace, true,
      "largest file that is read"},
     {"json", 0, OptionKind::kFlag, "", "", 0, 0,
@@ -99,8 +101,8 @@ constexpr OptionSpec kOptions[] = {
 
 constexpr CommandSpec kCommands[] = {
     {kOptimize, "optimize", "FILE", "find the fastest program that computes the same", 1, 1},
-    {kVerify, "verify", "PROGRAM CANDIDATE", "is a µGraph, or another program, the same program?",
-     2, 2},
+    {kVerify, "verify", "PROGRAM CANDIDATE | --evidence DIR",
+     "is a µGraph, or another program, the same program?", 1, 2},
     {kShow, "show", "FILE", "print a program, a µGraph or a result", 1, 1},
     {kEmit, "emit", "FILE.mu", "print the CUDA of a µGraph", 1, 1},
     {kRun, "run", "FILE.mu|DIR", "run a µGraph, compare it with its program, time it on a GPU", 1,

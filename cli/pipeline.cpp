@@ -58,6 +58,8 @@ class Judge {
     options_.seed = options.seed;
     options_.time_limit_s = options.verify_s;
     options_.rounding = options.rounding;
+    options_.full_size_work = 0;  // for the pick alone
+    options_.numerics_work = 1 << 12;
   }
 
   const Evidence& judge(const MuGraph& graph) {
@@ -91,6 +93,14 @@ class Judge {
     if (refused_ == 0) return "";
     return std::to_string(refused_) +
            " candidates were not accepted; the best of them: " + first_refusal_;
+  }
+
+  // Everything that is known to ask, the declared sizes included.
+  Evidence judge_pick(const MuGraph& graph) const {
+    verify::VerifyOptions whole = options_;
+    whole.full_size_work = verify::VerifyOptions().full_size_work;
+    whole.numerics_work = verify::VerifyOptions().numerics_work;
+    return evidence_of(verify::verify(program_, graph, whole));
   }
 
  private:
@@ -209,31 +219,26 @@ void add_start(std::vector<Row>& rows, const Device& device, const PipelineOptio
   });
 }
 
-std::string header_of(const Program& program, const Row& row, const Device& device) {
-  std::string text = print(program) + "\n" + print(row.candidate.graph, program) + "\n";
-  text += "verified: " + evidence_line(row.candidate.evidence) + "\n";
-  if (row.candidate.predicted_us > 0) {
-    text += "predicted on " + device.name + ": " + microseconds(row.candidate.predicted_us) + "\n";
+void generate_row(Row& row, const Program& program, const Device& device,
+                  const PipelineOptions& options) {
+  codegen::GenerateOptions generation;
+  generation.name = identifier(program.name);
+  generation.header_comment = header_text(program, row.candidate, device);
+  generation.round_casts = options.rounding == Rounding::kEager;
+  Result<codegen::Generated> generated =
+      codegen::generate(row.candidate.graph, program, device, generation);
+  if (generated.ok()) {
+    row.generated = std::move(*generated);
+  } else {
+    row.dropped = "code generation: " + generated.error().message;
+    row.not_emitted = generated.error();
   }
-  return text;
 }
 
 void generate_all(std::vector<Row>& rows, const Program& program, const Device& device,
                   const PipelineOptions& options) {
   for (Row& row : rows) {
-    if (!row.dropped.empty()) continue;
-    codegen::GenerateOptions generation;
-    generation.name = identifier(program.name);
-    generation.header_comment = header_of(program, row, device);
-    generation.round_casts = options.rounding == Rounding::kEager;
-    Result<codegen::Generated> generated =
-        codegen::generate(row.candidate.graph, program, device, generation);
-    if (generated.ok()) {
-      row.generated = std::move(*generated);
-    } else {
-      row.dropped = "code generation: " + generated.error().message;
-      row.not_emitted = generated.error();
-    }
+    if (row.dropped.empty()) generate_row(row, program, device, options);
   }
 }
 
@@ -394,16 +399,23 @@ Error none_is_right(const PipelineResult& result, const Program& program,
                {}};
 }
 
+bool passes_pick(Row& row, const Judge& judge) {
+  row.candidate.evidence = judge.judge_pick(row.candidate.graph);
+  if (row.candidate.evidence.answer == "equivalent") return true;
+  row.dropped = "verification: " + row.candidate.evidence.reason;
+  return false;
+}
+
 // The first row whose kernels are right.
 Status choose_best(PipelineResult& result, const Program& program, const Device& device,
-                   const PipelineOptions& options) {
+                   const PipelineOptions& options, const Judge& judge) {
   std::string first_reason;
   for (size_t i = 0; i < result.rows.size(); ++i) {
     Row& row = result.rows[i];
     if (row.dropped.empty()) {
       result.max_rel_error = 0;
       result.kernel_check.clear();
-      bool right = passes_compiler(row, result, device, options);
+      bool right = passes_pick(row, judge) && passes_compiler(row, result, device, options);
       if (!right) {
         // said already
       } else if (!options.check) {
@@ -455,6 +467,16 @@ Status check_memory(const Program& program, const Device& device) {
 
 }  // namespace
 
+std::string header_text(const Program& program, const StoredCandidate& candidate,
+                        const Device& device) {
+  std::string text = print(program) + "\n" + print(candidate.graph, program) + "\n";
+  text += "verified: " + evidence_line(candidate.evidence) + "\n";
+  if (candidate.predicted_us > 0) {
+    text += "predicted on " + device.name + ": " + microseconds(candidate.predicted_us) + "\n";
+  }
+  return text;
+}
+
 Result<PipelineResult> run_pipeline(const Program& program, const Device& device,
                                     const PipelineOptions& options) {
   SUNDOG_RETURN_IF_ERROR(check_memory(program, device));
@@ -491,7 +513,9 @@ Result<PipelineResult> run_pipeline(const Program& program, const Device& device
         timed.ok() ? "timed on " + options.gpu->name : "not timed: " + timed.error().message;
     if (!timed.ok()) result.notes.push_back(result.timing);
   }
-  SUNDOG_RETURN_IF_ERROR(choose_best(result, program, device, options));
+  SUNDOG_RETURN_IF_ERROR(choose_best(result, program, device, options, judge));
+  // Its head tells of the checks that it has passed since it was generated.
+  generate_row(result.rows[result.best], program, device, options);
   for (Row& row : result.rows) {
     if (row.unfused) result.report.unfused = row.candidate;
   }

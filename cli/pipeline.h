@@ -73,6 +73,11 @@ struct PipelineResult {
   Rounding rounding = Rounding::kWide;
 };
 
+// What stands at the head of an emitted .cu: program, µGraph, evidence, predicted time.  A function
+// of what is stored, so that the text can be made again from it.
+std::string header_text(const Program& program, const StoredCandidate& candidate,
+                        const Device& device);
+
 // Errors: what search reports; kFailed if not even the unfused program yields a right kernel.
 Result<PipelineResult> run_pipeline(const Program& program, const Device& device,
                                     const PipelineOptions& options);

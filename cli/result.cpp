@@ -23,6 +23,32 @@ proto::Verdict::Answer answer_of(const std::string& text) {
 
 }  // namespace
 
+void to_message(const verify::Witness& witness, proto::Verdict::Witness* message) {
+  message->set_output(witness.output);
+  for (const int64_t index : witness.element) message->add_index(index);
+  message->set_expected(witness.expected);
+  message->set_got(witness.actual);
+  message->set_seed(witness.seed);
+  message->set_sizes(witness.sizes);
+  message->set_inputs(witness.inputs);
+  message->set_precision(witness.precision);
+  message->set_fault(witness.fault);
+}
+
+verify::Witness witness_of(const proto::Verdict::Witness& message) {
+  verify::Witness witness;
+  witness.output = message.output();
+  witness.element.assign(message.index().begin(), message.index().end());
+  witness.expected = message.expected();
+  witness.actual = message.got();
+  witness.seed = message.seed();
+  witness.sizes = message.sizes();
+  witness.inputs = message.inputs();
+  witness.precision = message.precision();
+  witness.fault = message.fault();
+  return witness;
+}
+
 void to_message(const Evidence& evidence, proto::Verdict* message) {
   message->set_answer(answer_of(evidence.answer));
   message->set_reason(evidence.reason);
@@ -33,16 +59,25 @@ void to_message(const Evidence& evidence, proto::Verdict* message) {
   field.set_error_log2(evidence.error_log2);
   for (const std::string& sizes : evidence.sizes) field.add_sizes(sizes);
   field.set_image_only(evidence.image_only);
+  field.set_nested(evidence.nested);
+  field.set_seed(evidence.seed);
+  field.set_asked_error_log2(evidence.asked_error_log2);
   for (const Evidence::Case& each : evidence.numerics) {
     proto::Verdict::NumericsCase& entry = *message->add_numerics();
     entry.set_name(each.name);
     entry.set_candidate_error(each.candidate_error);
     entry.set_program_error(each.program_error);
     entry.set_accepted(each.accepted);
+    entry.set_error_bound(each.error_bound);
+    entry.set_differing(each.differing);
+    entry.set_compared(each.compared);
   }
   message->set_ranges(evidence.ranges);
   message->set_proof(evidence.proof);
   message->set_kernel_check(evidence.kernel_check);
+  message->set_full_size(evidence.full_size);
+  message->set_numerics_sizes(evidence.numerics_sizes);
+  if (evidence.witness) to_message(*evidence.witness, message->mutable_witness());
 }
 
 namespace {
@@ -64,13 +99,20 @@ Evidence from_message(const proto::Verdict& message) {
   evidence.error_log2 = field.error_log2();
   evidence.sizes.assign(field.sizes().begin(), field.sizes().end());
   evidence.image_only = field.image_only();
+  evidence.nested = field.nested();
+  evidence.seed = field.seed();
+  evidence.asked_error_log2 = field.asked_error_log2();
   for (const proto::Verdict::NumericsCase& each : message.numerics()) {
-    evidence.numerics.push_back(
-        {each.name(), each.candidate_error(), each.program_error(), each.accepted()});
+    evidence.numerics.push_back({each.name(), each.candidate_error(), each.program_error(),
+                                 each.accepted(), each.error_bound(), each.differing(),
+                                 each.compared()});
   }
   evidence.ranges = message.ranges();
   evidence.proof = message.proof();
   evidence.kernel_check = message.kernel_check();
+  evidence.full_size = message.full_size();
+  evidence.numerics_sizes = message.numerics_sizes();
+  if (message.has_witness()) evidence.witness = witness_of(message.witness());
   return evidence;
 }
 

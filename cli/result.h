@@ -13,6 +13,7 @@
 #include "core/mugraph.h"
 #include "core/program.h"
 #include "core/status.h"
+#include "verify/verdict.h"
 
 namespace sundog::proto {
 class Verdict;
@@ -31,13 +32,20 @@ struct Evidence {
   double error_log2 = 0;
   std::vector<std::string> sizes;  // at which it was tested
   bool image_only = false;         // agreement that the bound does not cover
+  bool nested = false;             // an exponential of an exponential occurs
+  uint64_t seed = 0;               // that those of the rounds follow from
+  double asked_error_log2 = 0;     // the bound that was asked for
   struct Case {
     std::string name;
     double candidate_error = 0, program_error = 0;
     bool accepted = false;
+    double error_bound = 0;               // what the candidate's roundings can add up to
+    int64_t differing = 0, compared = 0;  // elements with other bits than the plain program's
   };
   std::vector<Case> numerics;
+  std::string numerics_sizes, full_size;
   std::string ranges, proof, kernel_check;
+  std::optional<verify::Witness> witness;
 };
 
 struct StoredCandidate {

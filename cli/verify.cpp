@@ -100,9 +100,12 @@ std::string text_of(const verify::Verdict& verdict) {
   if (verdict.witness) text += "  witness   " + verify::to_string(*verdict.witness) + "\n";
   text += "  evidence  " + evidence_line(evidence) + "\n";
   for (const Evidence::Case& each : evidence.numerics) {
-    char line[160];
-    std::snprintf(line, sizeof line, "  numerics  %-28s error %.2e, plain program %.2e%s\n",
-                  each.name.c_str(), each.candidate_error, each.program_error,
+    char line[200];
+    std::snprintf(line, sizeof line,
+                  "  numerics  %-15s error %.2e (plain program %.2e, bound %.2e), other bits than "
+                  "the plain program's in %lld of %lld elements%s\n",
+                  each.name.c_str(), each.candidate_error, each.program_error, each.error_bound,
+                  static_cast<long long>(each.differing), static_cast<long long>(each.compared),
                   each.accepted ? "" : "  REJECTED");
     text += line;
   }
@@ -112,6 +115,14 @@ std::string text_of(const verify::Verdict& verdict) {
 }  // namespace
 
 int verify(const Invocation& invocation) {
+  const size_t wanted = invocation.flag("evidence") ? 1 : 2;
+  if (invocation.operands.size() != wanted) {
+    return fail(
+        bad_input("sundog verify takes PROGRAM CANDIDATE, or --evidence and the folder of a "
+                  "result",
+                  "sundog help verify"));
+  }
+  if (invocation.flag("evidence")) return verify_evidence(invocation);
   verify::VerifyOptions options;
   options.error_log2 = invocation.error_log2("error");
   options.seed = static_cast<uint64_t>(invocation.integer("seed"));

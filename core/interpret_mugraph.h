@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -41,13 +42,17 @@ class KernelRun {
     for (uint32_t id = 0; id < kernel.computations.size(); ++id) steps_.push_back(step_of(id));
   }
 
-  Status run() {
+  // All blocks, or those that `chosen` holds for: its argument has the index of each factor, those
+  // of the grid set.
+  Status run(const std::function<bool(const std::vector<int64_t>&)>& chosen = {}) {
     for (AxisId f : kernel_.grid) {
       if (extents_[f] == 0) return {};
     }
     while (true) {
-      SUNDOG_RETURN_IF_ERROR(statements(kernel_.body));
-      SUNDOG_RETURN_IF_ERROR(poll(a_));
+      if (!chosen || chosen(index_)) {
+        SUNDOG_RETURN_IF_ERROR(statements(kernel_.body));
+        SUNDOG_RETURN_IF_ERROR(poll(a_));
+      }
       size_t d = kernel_.grid.size();
       for (; d > 0; --d) {
         const AxisId f = kernel_.grid[d - 1];
@@ -384,6 +389,30 @@ class KernelRun {
 
 }  // namespace interpreting
 
+namespace interpreting {
+
+// Inputs in place, nothing written.
+template <Algebra A>
+DeviceMemory<typename A::Value> device_memory(
+    A& algebra, const MuGraph& graph, std::span<const TensorValues<typename A::Value>> inputs) {
+  DeviceMemory<typename A::Value> memory;
+  for (size_t i = 0; i < graph.tensors.size(); ++i) {
+    if (i < inputs.size()) {
+      memory.tensors.push_back(to_array(inputs[i]));
+      continue;
+    }
+    Array<typename A::Value> tensor;
+    tensor.extents = graph.tensors[i].decl.extents;
+    tensor.strides = row_major(tensor.extents);
+    tensor.values.assign(static_cast<size_t>(product(tensor.extents)), algebra.constant(Number()));
+    tensor.defined.assign(tensor.values.size(), 0);
+    memory.tensors.push_back(std::move(tensor));
+  }
+  return memory;
+}
+
+}  // namespace interpreting
+
 // The outputs of the program as the µGraph computes them.  Errors (kBadInput): an ill-formed
 // µGraph, a result that depends on a read out of range or of what was not written, two writes to
 // one element, an output element that is not written.  kLimit: the algebra gives up.
@@ -394,19 +423,7 @@ Result<std::vector<TensorValues<typename A::Value>>> interpret(
   using V = typename A::Value;
   SUNDOG_RETURN_IF_ERROR(check(graph, program));
   SUNDOG_RETURN_IF_ERROR(interpreting::check_inputs(program, inputs));
-  interpreting::DeviceMemory<V> memory;
-  for (size_t i = 0; i < graph.tensors.size(); ++i) {
-    if (i < inputs.size()) {
-      memory.tensors.push_back(interpreting::to_array(inputs[i]));
-      continue;
-    }
-    Array<V> tensor;
-    tensor.extents = graph.tensors[i].decl.extents;
-    tensor.strides = row_major(tensor.extents);
-    tensor.values.assign(static_cast<size_t>(product(tensor.extents)), algebra.constant(Number()));
-    tensor.defined.assign(tensor.values.size(), 0);
-    memory.tensors.push_back(std::move(tensor));
-  }
+  interpreting::DeviceMemory<V> memory = interpreting::device_memory(algebra, graph, inputs);
   for (const Kernel& kernel : graph.kernels) {
     SUNDOG_RETURN_IF_ERROR((interpreting::KernelRun<A>(algebra, graph, kernel, memory).run()));
   }
@@ -423,6 +440,32 @@ Result<std::vector<TensorValues<typename A::Value>>> interpret(
     results.push_back({std::move(tensor.extents), std::move(tensor.values)});
   }
   return results;
+}
+
+// Which blocks run: number of the kernel, and the index of each of its factors with those of the
+// grid set.
+using BlockChoice = std::function<bool(uint32_t kernel, const std::vector<int64_t>& index)>;
+
+// What the chosen blocks alone write of each output; `defined` says which elements they wrote.
+// Errors as interpret(), but for elements that are not written; a chosen block that reads what a
+// block left out would have written is one.
+template <Algebra A>
+Result<std::vector<Array<typename A::Value>>> interpret_blocks(
+    A& algebra, const MuGraph& graph, const Program& program,
+    std::span<const TensorValues<typename A::Value>> inputs, const BlockChoice& choice) {
+  using V = typename A::Value;
+  SUNDOG_RETURN_IF_ERROR(check(graph, program));
+  SUNDOG_RETURN_IF_ERROR(interpreting::check_inputs(program, inputs));
+  interpreting::DeviceMemory<V> memory = interpreting::device_memory(algebra, graph, inputs);
+  for (uint32_t k = 0; k < graph.kernels.size(); ++k) {
+    interpreting::KernelRun<A> kernel(algebra, graph, graph.kernels[k], memory);
+    SUNDOG_RETURN_IF_ERROR(
+        kernel.run([&](const std::vector<int64_t>& index) { return choice(k, index); }));
+  }
+  const auto first = memory.tensors.begin() + static_cast<std::ptrdiff_t>(inputs.size());
+  return std::vector<Array<V>>(
+      std::make_move_iterator(first),
+      std::make_move_iterator(first + static_cast<std::ptrdiff_t>(program.outputs.size())));
 }
 
 }  // namespace sundog

@@ -21,7 +21,8 @@ double normal(uint64_t seed, uint64_t key) {
 
 struct Place {
   size_t tensor = 0;
-  int64_t row = 0, column = 0;  // column: along the last dimension
+  bool first = false;           // the first of the inputs that are summed along that axis
+  int64_t row = 0, column = 0;  // column: along the summed dimension; row: the other indices' sum
   int64_t columns = 1;
 };
 
@@ -35,15 +36,23 @@ double value(InputKind kind, DType dtype, const Place& at, double z) {
       return 10 + std::fabs(z);
     case InputKind::kLargeNegative:
       return (10 + std::fabs(z)) * (at.tensor % 2 == 0 ? 1 : -1);
+    case InputKind::kHuge:
+      return 1e4 * z;
     case InputKind::kLargeMean: {
       // The spacing of the dtype at the mean is a half of the spread.
       const double mean = std::min(0.125 / unit_roundoff(dtype), 4096.0);
       return mean + std::max(4 * mean * unit_roundoff(dtype), 0x1p-8) * z;
     }
+    case InputKind::kTinyVariance:
+      return 1 + (z > 0 ? 2 * unit_roundoff(dtype) : 0);
     case InputKind::kCancelling:
-      return (at.column % 2 == 0 ? 200 : -200) + z / 16;
+      // Signs on one side of a product only, or they would cancel in it; the odd one out is small.
+      if (at.first && at.column + 1 == at.columns && at.columns % 2 == 1) return z / 16;
+      return (at.first && at.column % 2 == 1 ? -200 : 200) + z / 16;
     case InputKind::kZero:
       return 0;
+    case InputKind::kZeroFirst:
+      return at.tensor == 0 ? 0 : z;
     case InputKind::kOneHot:
       return at.column == at.row % std::max<int64_t>(at.columns, 1) ? 1 : 0;
     case InputKind::kDenormal:
@@ -66,12 +75,18 @@ std::string_view name(InputKind kind) {
       return "large positive";
     case InputKind::kLargeNegative:
       return "large negative";
+    case InputKind::kHuge:
+      return "huge";
     case InputKind::kLargeMean:
       return "large mean";
+    case InputKind::kTinyVariance:
+      return "tiny variance";
     case InputKind::kCancelling:
       return "cancelling";
     case InputKind::kZero:
       return "zero";
+    case InputKind::kZeroFirst:
+      return "zero first";
     case InputKind::kOneHot:
       return "one-hot";
     case InputKind::kDenormal:
@@ -82,16 +97,43 @@ std::string_view name(InputKind kind) {
   SUNDOG_CHECK(false);
 }
 
+std::vector<size_t> summed_dimensions(const Program& program) {
+  AxisSet summed;
+  for (TermId id = 0; id < program.terms.size(); ++id) {
+    const auto* reduce = std::get_if<ReduceTerm>(&program.terms[id]);
+    if (reduce != nullptr && reduce->kind == ReduceKind::kSum) summed |= reduce->axes;
+  }
+  std::vector<size_t> dimensions;
+  for (const TensorDecl& tensor : program.inputs) {
+    size_t found = tensor.dims.empty() ? 0 : tensor.dims.size() - 1;
+    for (size_t d = tensor.dims.size(); d-- > 0;) {
+      if (!(tensor.dims[d].axis_set() & summed).empty()) found = d;
+    }
+    dimensions.push_back(found);
+  }
+  return dimensions;
+}
+
 std::vector<TensorValues<double>> float_inputs(const Program& program, InputKind kind,
                                                uint64_t seed) {
+  const std::vector<size_t> dimensions = summed_dimensions(program);
   std::vector<TensorValues<double>> inputs;
+  AxisSet seen;
   for (size_t t = 0; t < program.inputs.size(); ++t) {
     const TensorDecl& tensor = program.inputs[t];
     TensorValues<double> values{tensor.extents, {}};
-    const int64_t columns = tensor.extents.empty() ? 1 : tensor.extents.back();
+    Place at{t, true, 0, 0, 1};
+    int64_t below = 1;  // elements of the dimensions inside of the summed one
+    if (!tensor.extents.empty()) {
+      at.columns = tensor.extents[dimensions[t]];
+      for (size_t d = dimensions[t] + 1; d < tensor.extents.size(); ++d) below *= tensor.extents[d];
+      const AxisSet axes = tensor.dims[dimensions[t]].axis_set();
+      at.first = (axes & seen).empty();
+      seen |= axes;
+    }
     for_each_element(tensor, [&](int64_t element, int64_t offset) {
-      const Place at{t, columns == 0 ? 0 : element / columns, columns == 0 ? 0 : element % columns,
-                     columns};
+      at.column = element / below % at.columns;
+      at.row = element / (below * at.columns) + element % below;
       const double z = normal(prf(seed, t), static_cast<uint64_t>(offset));
       double x = value(kind, tensor.dtype, at, z);
       if (tensor.low) x = std::max(x, tensor.low->to_double());

@@ -15,22 +15,30 @@ enum class InputKind : uint8_t {
   kLarge,          // both signs: products of two reach hundreds
   kLargePositive,  // logits far above what exp can take
   kLargeNegative,  // logits so low that every exp is 0
+  kHuge,           // logits of either sign in the ten thousands
   kLargeMean,      // a mean at which squares lose the variance
-  kCancelling,     // pairs that cancel but for a small rest
+  kTinyVariance,   // rows that are constant but for the last bits
+  kCancelling,     // pairs along a summed axis that cancel but for a small rest
   kZero,
-  kOneHot,       // one 1 a row
+  kZeroFirst,    // the first input is 0 (a query, a row to be normalised), the others are not
+  kOneHot,       // one 1 along the summed axis
   kDenormal,     // below the smallest normal number of the dtype
   kNearMaximum,  // close to the largest value of a 16-bit dtype
 };
 
 inline constexpr InputKind kAllInputKinds[] = {
-    InputKind::kOrdinary,      InputKind::kLarge,     InputKind::kLargePositive,
-    InputKind::kLargeNegative, InputKind::kLargeMean, InputKind::kCancelling,
-    InputKind::kZero,          InputKind::kOneHot,    InputKind::kDenormal,
+    InputKind::kOrdinary,      InputKind::kLarge,      InputKind::kLargePositive,
+    InputKind::kLargeNegative, InputKind::kHuge,       InputKind::kLargeMean,
+    InputKind::kTinyVariance,  InputKind::kCancelling, InputKind::kZero,
+    InputKind::kZeroFirst,     InputKind::kOneHot,     InputKind::kDenormal,
     InputKind::kNearMaximum,
 };
 
 std::string_view name(InputKind kind);  // "large mean"
+
+// What hostile inputs of a program depend on: the dimension of each input that its sums run along,
+// the first one that is; the last dimension where there is none.  A scalar has none.
+std::vector<size_t> summed_dimensions(const Program& program);
 
 // Values of every input of the program, rounded to its dtype and within its declared range; the
 // same for the same seed.

@@ -51,6 +51,7 @@ class GroupRing {
     Kind kind = Kind::kFinite;
     uint32_t sum = kPlain;     // position of the terms; kPlain: the number `c` alone
     bool nonnegative = false;  // by construction; kept by RangeRing (verify/ranges.h) alone
+    bool positive = false;     // likewise: at least some positive constant
     Residue c;
     Growth growth;
     int64_t numerator = 0,
@@ -120,6 +121,9 @@ class GroupRing {
   // False if no interned value can be this one; cheaper than intern() and leaves no trace.
   bool may_be_interned(const Value& a) const { return interned_by_image_.count(image(a).p) != 0; }
   std::vector<uint32_t> set_of(const Value& a);  // of a maximum: what it is taken over; else itself
+  const Value& interned(uint32_t id) const { return interned_[id]; }
+  // Whether one of the terms of `sum` is a multiple of exp(exponent) by a number.
+  bool has_exponential(const Value& sum, const Value& exponent) const;
 
  private:
   struct Term {

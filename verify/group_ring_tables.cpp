@@ -116,6 +116,14 @@ uint32_t GroupRing::exponent(const Value& value) {
   return add_exponent(at.p, subgroup_power(at.q), value, nested);
 }
 
+bool GroupRing::has_exponential(const Value& sum, const Value& exponent) const {
+  if (sum.sum == kPlain) return false;
+  const auto known = exponent_of_residue_.find(image(exponent).p);
+  if (known == exponent_of_residue_.end()) return false;
+  return std::any_of(sums_[sum.sum].begin(), sums_[sum.sum].end(),
+                     [&](const Term& t) { return t.exponent == known->second && t.product == 0; });
+}
+
 uint32_t GroupRing::exponent_product(uint32_t a, uint32_t b) {
   if (a == 0 || b == 0) return a | b;
   const uint64_t key = uint64_t{std::min(a, b)} << 32 | std::max(a, b);

@@ -4,67 +4,17 @@
 #include "verify/mutate.h"
 
 #include <algorithm>
-#include <functional>
 #include <variant>
 
 #include "core/check.h"
-#include "verify/prime_field.h"
+#include "verify/mutate_terms.h"
 
 namespace sundog::verify {
 namespace {
 
-class Dice {
- public:
-  explicit Dice(uint64_t seed) : seed_(seed) {}
-  size_t below(size_t n) { return static_cast<size_t>(prf(seed_, count_++, 0x6d75) % n); }
-  template <class T>
-  const T& pick(const std::vector<T>& from) {
-    return from[below(from.size())];
-  }
-
- private:
-  uint64_t seed_, count_ = 0;
-};
-
-// A copy of the term with its operands renamed.
-Term renamed(Term term, const std::function<TermId(TermId)>& f) {
-  if (auto* apply = std::get_if<ApplyTerm>(&term)) {
-    for (TermId& t : apply->operands) t = f(t);
-  } else if (auto* reduce = std::get_if<ReduceTerm>(&term)) {
-    reduce->operand = f(reduce->operand);
-  } else if (auto* select = std::get_if<SelectTerm>(&term)) {
-    select->then = f(select->then);
-    select->otherwise = f(select->otherwise);
-  } else if (auto* compare = std::get_if<CompareTerm>(&term)) {
-    for (TermId* t : {&compare->left, &compare->right, &compare->then, &compare->otherwise}) {
-      *t = f(*t);
-    }
-  }
-  return term;
-}
-
-// The kernel with term `target` replaced; operands of `replacement` are earlier terms of the old
-// graph.
-void replace_term(Kernel* kernel, TermId target, const Term& replacement) {
-  TermGraph terms;
-  std::vector<TermId> map;
-  for (TermId id = 0; id < kernel->terms.size(); ++id) {
-    const Term& source = id == target ? replacement : kernel->terms[id];
-    map.push_back(terms.push(renamed(source, [&](TermId t) { return map[t]; })));
-  }
-  for (Computation& c : kernel->computations) c.value = map[c.value];
-  kernel->terms = std::move(terms);
-}
-
-template <class T>
-std::vector<TermId> terms_of(const Kernel& kernel) {
-  std::vector<TermId> roots, found;
-  for (const Computation& c : kernel.computations) roots.push_back(c.value);
-  for (const TermId id : reachable(kernel.terms, roots)) {
-    if (std::holds_alternative<T>(kernel.terms[id])) found.push_back(id);
-  }
-  return found;
-}
+using mutating::Dice;
+using mutating::replace_term;
+using mutating::terms_of;
 
 void collect_stores(std::vector<Statement>* body, std::vector<Store*>* stores) {
   for (Statement& statement : *body) {
@@ -250,6 +200,49 @@ std::string swap_stores(Kernel* kernel, Dice* dice) {
   return "'" + kernel->computations[first.computation].name + "' is stored instead";
 }
 
+// The bodies of a kernel, the outermost first.
+void collect_bodies(std::vector<Statement>* body, std::vector<std::vector<Statement>*>* bodies) {
+  bodies->push_back(body);
+  for (Statement& statement : *body) {
+    if (auto* loop = std::get_if<Loop>(&statement.node)) collect_bodies(&loop->body, bodies);
+  }
+}
+
+std::string wrong_place(Kernel* kernel, Dice* dice) {
+  std::vector<std::vector<Statement>*> bodies;
+  collect_bodies(&kernel->body, &bodies);
+  std::vector<Statement>& body = *dice->pick(bodies);
+  if (body.size() < 2) return {};
+  const size_t at = 1 + dice->below(body.size() - 1);
+  auto* loop = std::get_if<Loop>(&body[at].node);
+  if (loop != nullptr && !loop->body.empty() && dice->below(2) == 0) {
+    const Statement first = loop->body.front();
+    loop->body.erase(loop->body.begin());
+    body.insert(body.begin() + static_cast<std::ptrdiff_t>(at), first);
+    return "the first statement of a loop stands before it";
+  }
+  std::swap(body[at - 1], body[at]);
+  return "two statements are exchanged";
+}
+
+std::string wrong_layout(Kernel* kernel, Dice* dice) {
+  std::vector<Store*> stores;
+  collect_stores(&kernel->body, &stores);
+  if (stores.empty()) return {};
+  Store& store = *dice->pick(stores);
+  if (store.index.empty()) return {};
+  const size_t d = dice->below(store.index.size()), e = dice->below(store.index.size());
+  if (d != e) {
+    std::swap(store.index[d], store.index[e]);
+    return "a store exchanges two dimensions";
+  }
+  if (store.index[d].axes.empty()) return {};
+  auto& item = store.index[d].axes[dice->below(store.index[d].axes.size())];
+  item.coefficient += dice->below(2) == 0 ? 1 : -1;
+  if (item.coefficient == 0) item.coefficient = 1;
+  return "a store has another stride";
+}
+
 std::string apply_mutation(Mutation mutation, Kernel* kernel, Dice* dice) {
   switch (mutation) {
     case Mutation::kDroppedAccumulator:
@@ -270,6 +263,10 @@ std::string apply_mutation(Mutation mutation, Kernel* kernel, Dice* dice) {
       return drop_rescale(kernel, dice);
     case Mutation::kSwappedStores:
       return swap_stores(kernel, dice);
+    case Mutation::kWrongPlace:
+      return wrong_place(kernel, dice);
+    case Mutation::kWrongLayout:
+      return wrong_layout(kernel, dice);
   }
   SUNDOG_CHECK(false);
 }

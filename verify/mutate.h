@@ -25,8 +25,10 @@ enum class Mutation : uint8_t {
   kWrongOperator,       // plus for minus, max for sum, and so on
   kDroppedRescale,      // an accumulator forgets its running maximum
   kSwappedStores,       // two stores, or the store of another computation
+  kWrongPlace,          // a statement leaves its loop, or changes places with the one before it
+  kWrongLayout,         // a store exchanges two dimensions, or is shifted
 };
-inline constexpr int kMutationCount = 9;
+inline constexpr int kMutationCount = 11;
 
 struct Mutant {
   MuGraph graph;
@@ -36,5 +38,11 @@ struct Mutant {
 
 // The mutant of this seed, or nothing if the slip drawn has no place here or leaves no µGraph.
 std::optional<Mutant> mutate(const MuGraph& graph, const Program& program, uint64_t seed);
+
+// A µGraph as right as the given one: operands of sums, products and maxima exchanged, x - y as
+// x + -1 * y, x / y as x * (1 / y), squares as products, statements in another order, more warps, a
+// register for a tile in shared memory.  Several of these at once; nothing if none has a place
+// here.
+std::optional<Mutant> vary(const MuGraph& graph, const Program& program, uint64_t seed);
 
 }  // namespace sundog::verify

@@ -8,7 +8,9 @@
 
 #include "core/float_algebra.h"
 #include "verify/float_inputs.h"
+#include "verify/full_size.h"
 #include "verify/run_candidate.h"
+#include "verify/running_error.h"
 
 namespace sundog::verify {
 namespace {
@@ -17,6 +19,8 @@ using Tensors = std::vector<TensorValues<double>>;
 
 struct Runs {
   Tensors exact, plain, candidate;
+  Tensors eager;  // the plain program with every cast in place
+  std::vector<TensorValues<RunningError::Value>> bounds;  // of the candidate; empty: not known
 };
 
 template <class A>
@@ -80,6 +84,13 @@ struct Comparison {
     const double candidate = runs.candidate[output].values[i];
     if (!std::isfinite(exact) || !std::isfinite(plain)) return;  // the program itself fails here
     result->program_error = std::max(result->program_error, std::fabs(plain - exact) / scale);
+    ++result->compared;
+    result->differing += candidate != runs.eager[output].values[i];
+    if (!runs.bounds.empty()) {
+      // How far the device can be from what the candidate itself computes exactly.
+      const double bound = runs.bounds[output].values[i].error / scale;
+      result->error_bound = std::max(result->error_bound, bound);
+    }
     const bool bad = !std::isfinite(candidate);
     const double error =
         bad ? std::numeric_limits<double>::infinity() : std::fabs(candidate - exact) / scale;
@@ -100,39 +111,57 @@ std::string number_text(T x) {
 
 }  // namespace
 
+namespace {
+
+// Everything that is run on one kind of inputs; nothing if a side cannot be run.
+std::optional<Runs> run_all(const SmallCase& small, bool eager, const Tensors& inputs) {
+  auto exact = run(Float64({false, eager}), small, false, inputs);
+  auto plain = run(Float32({true, eager}), small, false, inputs);
+  auto candidate = run(Float32({true, eager}), small, true, inputs);
+  if (!exact || !plain || !candidate) return std::nullopt;
+  Runs runs{*std::move(exact), *std::move(plain), *std::move(candidate), {}, {}};
+  auto in_place = run(Float32({true, true}), small, false, inputs);
+  runs.eager = in_place.ok() ? *std::move(in_place) : runs.plain;
+  RunningError algebra(eager);
+  std::vector<TensorValues<RunningError::Value>> values;
+  for (const TensorValues<double>& tensor : inputs) {
+    auto& to = values.emplace_back(TensorValues<RunningError::Value>{tensor.extents, {}});
+    for (const double x : tensor.values) to.values.push_back(algebra.input(x));
+  }
+  auto bounds = run_candidate(algebra, small.program, small.candidate,
+                              std::span<const TensorValues<RunningError::Value>>(values));
+  if (bounds.ok()) runs.bounds = *std::move(bounds);
+  return runs;
+}
+
+}  // namespace
+
 NumericsResult compare_numerics(const SmallCase& small, Rounding rounding, uint64_t seed) {
   NumericsResult result;
   result.evidence.attempted = true;
+  result.evidence.sizes = small.sizes;
   const bool eager = rounding == Rounding::kEager;
   const double u = coarsest_rounding(small.program);
   for (const InputKind kind : kAllInputKinds) {
-    const Tensors inputs = float_inputs(small.program, kind, seed);
-    const auto exact = run(Float64({false, eager}), small, false, inputs);
-    const auto plain = run(Float32({true, eager}), small, false, inputs);
-    const auto candidate = run(Float32({true, eager}), small, true, inputs);
-    if (!exact || !plain || !candidate) continue;
-    const Runs runs{*exact, *plain, *candidate};
+    const std::optional<Runs> runs = run_all(small, eager, float_inputs(small.program, kind, seed));
+    if (!runs) continue;
     NumericsCase& c = result.evidence.cases.emplace_back();
     c.name = name(kind);
+    if (runs->bounds.empty()) c.error_bound = std::numeric_limits<double>::infinity();
     Comparison comparison{&c};
-    for (size_t o = 0; o < runs.exact.size(); ++o) {
-      comparison.add(o, runs, small.program.outputs[o].tensor.dtype);
+    for (size_t o = 0; o < runs->exact.size(); ++o) {
+      comparison.add(o, *runs, small.program.outputs[o].tensor.dtype);
     }
     c.ok = c.candidate_error <= kErrorFactor * (c.program_error + u);
     if (c.ok || !result.reason.empty()) continue;
-    result.reason = "on " + c.name + " inputs ";
-    if (comparison.overflow) {
-      result.reason +=
-          "it gives " +
-          number_text(runs.candidate[comparison.worst_output].values[comparison.worst_element]) +
-          " where the program is finite";
-    } else {
-      result.reason += "its error is " + number_text(c.candidate_error) + ", the program's " +
-                       number_text(c.program_error);
-    }
     const size_t o = comparison.worst_output, i = comparison.worst_element;
-    result.witness =
-        witness_at(small, o, i, runs.exact[o].values[i], runs.candidate[o].values[i], seed);
+    const double got = runs->candidate[o].values[i];
+    result.reason = "on " + c.name + " inputs ";
+    result.reason += comparison.overflow
+                         ? "it gives " + number_text(got) + " where the program is finite"
+                         : "its error is " + number_text(c.candidate_error) + ", the program's " +
+                               number_text(c.program_error);
+    result.witness = witness_at(small, o, i, runs->exact[o].values[i], got, seed);
     result.witness->inputs = c.name;
     result.witness->precision = "f32";
   }
@@ -161,11 +190,7 @@ std::optional<Witness> difference(const SmallCase& small, bool eager, InputKind 
     for (size_t i = 0; i < (*exact)[o].values.size(); ++i) {
       const double x = (*exact)[o].values[i], y = (*other)[o].values[i];
       const double x32 = (*exact32)[o].values[i], y32 = (*other32)[o].values[i];
-      if (!std::isfinite(x) || !std::isfinite(x32)) continue;  // the program itself fails here
-      const double rounding = std::fabs(x - x32) + std::fabs(y - y32);
-      const double allowed = 0x1p-20 * rounding + 1e-9 * (std::fabs(x) + std::fabs(y)) + 1e-30;
-      if (std::isfinite(y) && std::isfinite(y32) && std::fabs(x - y) <= allowed) continue;
-      if (std::isfinite(y) && !std::isfinite(y32)) continue;  // float32 alone overflows: no measure
+      if (!beyond_rounding(x, y, x32, y32)) continue;
       Witness w = witness_at(small, o, i, x, y, seed);
       w.inputs = name(kind);
       w.precision = "f64";

@@ -137,6 +137,8 @@ FieldResult field_test(std::span<const SmallCase> cases, const FieldOptions& opt
   const auto start = Clock::now();
   FieldResult result;
   result.evidence.error_bound_log2 = -1e9;
+  result.evidence.seed = options.seed;
+  result.evidence.asked_error_log2 = options.error_log2;
   for (size_t c = 0; c < cases.size(); ++c) {
     result.failing_case = c;
     result.evidence.sizes.push_back(cases[c].sizes);
@@ -168,7 +170,9 @@ FieldResult field_test(std::span<const SmallCase> cases, const FieldOptions& opt
       }
       if (ranges) {
         result.ranges = {true, describe(round.program), describe(round.candidate)};
-        if (result.hazard.empty()) result.hazard = worse_hazards(round.program, round.candidate);
+        if (result.hazard.empty()) {
+          result.hazard = worse_hazards(round.program, round.candidate, options.known);
+        }
       }
       bound += round.error_log2;
     }

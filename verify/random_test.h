@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "verify/group_ring.h"
+#include "verify/ranges.h"
 #include "verify/small_sizes.h"
 #include "verify/verdict.h"
 
@@ -25,6 +26,7 @@ struct FieldOptions {
   uint64_t seed = 1;
   Rounding rounding = Rounding::kWide;
   bool ranges = true;  // also compare range classes
+  KnownBounds known;   // of the candidate
   double time_limit_s = 10;
   int max_rounds = 12;  // for each size set
 };

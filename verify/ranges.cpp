@@ -14,6 +14,8 @@ namespace {
 
 bool is_positive_constant(const Value& a) { return a.denominator != 0 && a.numerator > 0; }
 
+bool is_positive(const Value& a) { return a.positive || is_positive_constant(a); }
+
 bool is_nonnegative(const Value& a) {
   return a.nonnegative || (a.denominator != 0 && a.numerator >= 0);
 }
@@ -25,6 +27,7 @@ Value RangeRing::constant(const Number& number) { return GroupRing::constant(num
 Value RangeRing::add(const Value& a, const Value& b) {
   Value v = GroupRing::add(a, b);
   v.nonnegative = is_nonnegative(a) && is_nonnegative(b);
+  v.positive = v.nonnegative && (is_positive(a) || is_positive(b));
   return v;
 }
 
@@ -38,12 +41,17 @@ Value RangeRing::mul(const Value& a, const Value& b) {
   Value v = GroupRing::mul(a, b);
   const bool square = a.kind == b.kind && a.sum == b.sum && a.c == b.c;
   v.nonnegative = square || (is_nonnegative(a) && is_nonnegative(b));
+  v.positive = is_positive(a) && is_positive(b);
   return v;
 }
 
 Value RangeRing::div(const Value& a, const Value& b) {
+  if (b.kind == Kind::kFinite && b.denominator == 0 && !failure() && !away_from_zero(b)) {
+    hazards_.denominators.insert(intern(b));
+  }
   Value v = GroupRing::div(a, b);
   v.nonnegative = is_nonnegative(a) && is_nonnegative(b);
+  v.positive = is_positive(a) && is_positive(b);
   if (is_positive_constant(b)) {
     const Value scale = GroupRing::div(integer(1), b);
     const bool known =
@@ -58,6 +66,7 @@ Value RangeRing::div(const Value& a, const Value& b) {
 Value RangeRing::max(const Value& a, const Value& b) {
   Value v = GroupRing::max(a, b);
   v.nonnegative = is_nonnegative(a) || is_nonnegative(b);
+  v.positive = is_positive(a) || is_positive(b);
   if (v.kind == Kind::kFinite && set_of(v).size() > 1 && known_maxima_.insert(intern(v)).second) {
     maxima_.push_back(v);
   }
@@ -89,6 +98,23 @@ bool RangeRing::at_most_zero(const Value& a) {
   return false;
 }
 
+// A positive constant and what is not negative; or, for a maximum M, the exponentials of x - M for
+// each x that M is taken over, of which one is 1.
+bool RangeRing::away_from_zero(const Value& a) {
+  if (is_positive(a)) return true;
+  if (!a.nonnegative || size_of(a) < 2) return false;
+  for (size_t m = 0; m < maxima_.size(); ++m) {
+    const Value& maximum = maxima_[maxima_.size() - 1 - m];
+    const std::vector<uint32_t> parts = set_of(maximum);
+    if (parts.size() > size_of(a)) continue;
+    const bool all = std::all_of(parts.begin(), parts.end(), [&](uint32_t x) {
+      return has_exponential(a, GroupRing::sub(interned(x), maximum));
+    });
+    if (all) return true;
+  }
+  return false;
+}
+
 Value RangeRing::exp(const Value& a) {
   if (a.kind == Kind::kFinite && !failure() && !at_most_zero(a)) {
     hazards_.exponents.insert(intern(a));
@@ -104,6 +130,7 @@ Value RangeRing::sqrt(const Value& a) {
   }
   Value v = GroupRing::sqrt(a);
   v.nonnegative = true;
+  v.positive = is_positive(a);
   return v;
 }
 
@@ -113,17 +140,22 @@ Hazards RangeRing::take_hazards() {
   return taken;
 }
 
-std::string worse_hazards(const Hazards& program, const Hazards& candidate) {
+std::string worse_hazards(const Hazards& program, const Hazards& candidate, KnownBounds known) {
   const auto contains = [](const std::set<uint32_t>& all, const std::set<uint32_t>& part) {
     return std::includes(all.begin(), all.end(), part.begin(), part.end());
   };
-  if (!contains(program.exponents, candidate.exponents)) {
+  if (!known.exponents && !contains(program.exponents, candidate.exponents)) {
     return "it takes exp of a value that the program keeps at most 0 by subtracting a maximum, or "
            "does not take exp of: it can overflow where the program does not";
   }
   if (!contains(program.roots, candidate.roots)) {
     return "it takes the root of a difference where the program has a sum of squares: rounding can "
            "turn it negative";
+  }
+  if (!known.divisors && !contains(program.denominators, candidate.denominators)) {
+    return "it divides by a value that nothing keeps away from 0, and by which the program does "
+           "not "
+           "divide";
   }
   return {};
 }
@@ -133,7 +165,9 @@ std::string describe(const Hazards& hazards) {
       hazards.exponents.empty() ? "exponents at most 0" : "unbounded exponents";
   const std::string roots =
       hazards.roots.empty() ? "roots of sums of squares" : "roots of values of either sign";
-  return exponents + "; " + roots;
+  const std::string denominators =
+      hazards.denominators.empty() ? "denominators away from 0" : "denominators that may be 0";
+  return exponents + "; " + roots + "; " + denominators;
 }
 
 }  // namespace sundog::verify

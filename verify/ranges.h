@@ -7,9 +7,11 @@
 //   running
 //     maxima and maxima of partial results included, times a positive constant;
 //   - of the argument of a root whether it is a sum of squares, and so cannot turn negative by
-//   rounding.
-// The exponents and roots for which it does not know are hazards, told by value.  A candidate may
-// have those that the program has, and no others.
+//   rounding;
+//   - of a denominator whether it is bounded away from 0: a positive constant and what is not
+//   negative, or a sum of exponentials of x - M that has each x of which M is the maximum.
+// The exponents, roots and denominators for which it does not know are hazards, told by value.  A
+// candidate may have those that the program has, and no others.
 #pragma once
 
 #include <set>
@@ -20,7 +22,7 @@
 namespace sundog::verify {
 
 struct Hazards {
-  std::set<uint32_t> exponents, roots;  // interned values of one RangeRing
+  std::set<uint32_t> exponents, roots, denominators;  // interned values of one RangeRing
 };
 
 class RangeRing : public GroupRing {
@@ -41,6 +43,7 @@ class RangeRing : public GroupRing {
 
  private:
   bool at_most_zero(const Value& a);
+  bool away_from_zero(const Value& a);
 
   std::vector<Value> maxima_;
   std::vector<Value> scales_;  // positive constants other than 1 that values were multiplied by
@@ -50,7 +53,11 @@ class RangeRing : public GroupRing {
 };
 
 // Why the candidate's hazards are worse than the program's; empty if they are not.
-std::string worse_hazards(const Hazards& program, const Hazards& candidate);
+// `known`: what intervals (verify/intervals.h) show of the candidate, whatever its form.
+struct KnownBounds {
+  bool exponents = false, divisors = false;
+};
+std::string worse_hazards(const Hazards& program, const Hazards& candidate, KnownBounds known = {});
 // "exponents at most 0; roots of sums of squares", ...
 std::string describe(const Hazards& hazards);
 

@@ -8,6 +8,8 @@
 #include <cstdio>
 
 #include "core/check.h"
+#include "verify/full_size.h"
+#include "verify/intervals.h"
 #include "verify/numerics.h"
 #include "verify/prove.h"
 #include "verify/random_test.h"
@@ -33,14 +35,36 @@ void set_different(Verdict* v, Witness witness) {
   v->witness = std::move(witness);
 }
 
+// Everything that an answer is made from.
+struct Matter {
+  const Program& program;
+  Candidate candidate;
+  std::vector<SmallCase> cases;
+  std::optional<SmallCase> tiles;  // the µGraph's own tiles, if they are in reach
+  const VerifyOptions& options;
+};
+
+FullSizeResult at_full_size(const Matter& matter, Verdict* v) {
+  FullSizeResult result;
+  if (matter.options.full_size_work <= 0) {
+    result.skipped = "not asked for";
+  } else {
+    result = full_size_check(matter.program, matter.candidate, matter.options.rounding,
+                             matter.options.seed, matter.options.full_size_work);
+  }
+  v->full_size = result.ran ? std::to_string(result.compared) + " elements compared"
+                            : "not run: " + result.skipped;
+  return result;
+}
+
 // After the field test said "different" or found a fault: the floats decide, or nobody does.  What
-// a µGraph does at small sizes must also show with its own tiles, where these are in reach: a
-// condition that does not scale may be wrong at the small sizes alone.
-void search_witness(std::span<const SmallCase> cases, const std::optional<SmallCase>& tiles,
-                    const FieldResult& field, const VerifyOptions& options, Verdict* v) {
+// a candidate does at small sizes must also show at the sizes that were declared, or with its own
+// tiles, where these are in reach: a literal may be wrong at the small sizes alone.
+void search_witness(const Matter& matter, const FieldResult& field, Verdict* v) {
+  const VerifyOptions& options = matter.options;
   std::optional<Witness> witness;
-  for (size_t i = 0; i < cases.size() && !witness; ++i) {
-    const SmallCase& small = cases[(field.failing_case + i) % cases.size()];
+  for (size_t i = 0; i < matter.cases.size() && !witness; ++i) {
+    const SmallCase& small = matter.cases[(field.failing_case + i) % matter.cases.size()];
     witness = find_witness(small, options.rounding, options.seed);
   }
   v->reason = field.reason;
@@ -49,13 +73,21 @@ void search_witness(std::span<const SmallCase> cases, const std::optional<SmallC
       v->reason += ", but no inputs were found that show it";
     return;
   }
-  if (tiles) {
-    std::optional<Witness> larger = find_witness(*tiles, options.rounding, options.seed, true);
+  if (matter.tiles) {
+    std::optional<Witness> larger =
+        find_witness(*matter.tiles, options.rounding, options.seed, true);
     if (!larger) {
-      v->reason += ", but not at " + tiles->sizes;
+      v->reason += ", but not at " + matter.tiles->sizes;
       return;
     }
     witness = std::move(larger);
+  } else if (witness->fault.empty() && witness->sizes != sizes_text(matter.program)) {
+    FullSizeResult full = at_full_size(matter, v);
+    if (full.ran && !full.witness) {
+      v->reason += ", but not at " + sizes_text(matter.program);
+      return;
+    }
+    if (full.witness) witness = std::move(full.witness);
   }
   set_different(v, *std::move(witness));
 }
@@ -63,28 +95,45 @@ void search_witness(std::span<const SmallCase> cases, const std::optional<SmallC
 // Work of one run in floating point; some 10^7 index values take a second.
 constexpr double kFloatWork = 1 << 21;
 
-void accept(const std::vector<SmallCase>& cases, const std::optional<SmallCase>& tiles,
-            const FieldResult& field, const VerifyOptions& options, Verdict* v) {
-  if (tiles) {
-    if (auto witness = find_witness(*tiles, options.rounding, options.seed, true)) {
+// The largest sizes in reach: errors grow with the length of a sum.
+std::optional<SmallCase> sizes_for_numerics(const Program& program, const Candidate& candidate,
+                                            double most_work) {
+  if (work(program) <= most_work) return SmallCase{program, candidate, sizes_text(program)};
+  const auto* graph = std::get_if<MuGraph>(&candidate);
+  return graph == nullptr ? std::nullopt : tile_case(program, *graph, most_work);
+}
+
+// The objections to a candidate that passed the field test; false if there is one.
+bool passes_numerics(const Matter& matter, const FieldResult& field, Verdict* v) {
+  const std::optional<SmallCase> larger =
+      sizes_for_numerics(matter.program, matter.candidate, matter.options.numerics_work);
+  NumericsResult numerics = compare_numerics(larger ? *larger : matter.cases.back(),
+                                             matter.options.rounding, matter.options.seed);
+  v->numerics = std::move(numerics.evidence);
+  if (!numerics.reason.empty()) {
+    set_different(v, *std::move(numerics.witness));
+    v->reason = "equal over the real numbers, but " + numerics.reason;
+    if (!field.hazard.empty()) v->reason += ": " + field.hazard;
+    return false;
+  }
+  if (!field.hazard.empty()) v->reason = "equal over the real numbers, but " + field.hazard;
+  return field.hazard.empty();
+}
+
+void accept(const Matter& matter, const FieldResult& field, Verdict* v) {
+  const VerifyOptions& options = matter.options;
+  if (matter.tiles) {
+    if (auto witness = find_witness(*matter.tiles, options.rounding, options.seed, true)) {
       set_different(v, *std::move(witness));
       return;
     }
   }
-  if (options.numerics) {
-    NumericsResult numerics = compare_numerics(cases[0], options.rounding, options.seed);
-    v->numerics = std::move(numerics.evidence);
-    if (!numerics.reason.empty()) {
-      set_different(v, *std::move(numerics.witness));
-      v->reason = "equal over the real numbers, but " + numerics.reason;
-      if (!field.hazard.empty()) v->reason += ": " + field.hazard;
-      return;
-    }
-    if (!field.hazard.empty()) {
-      v->reason = "equal over the real numbers, but " + field.hazard;
-      return;
-    }
+  FullSizeResult full = at_full_size(matter, v);
+  if (full.witness) {
+    set_different(v, *std::move(full.witness));
+    return;
   }
+  if (options.numerics && !passes_numerics(matter, field, v)) return;
   v->answer = Verdict::kEquivalent;
   char text[96];
   std::snprintf(text, sizeof text, "equal in %d rounds of the field test, error below 2^%.0f",
@@ -92,22 +141,33 @@ void accept(const std::vector<SmallCase>& cases, const std::optional<SmallCase>&
   v->reason = text;
 }
 
-Verdict decide(const std::vector<SmallCase>& cases, const std::optional<SmallCase>& tiles,
-               const VerifyOptions& options) {
+Extremes extremes_of_candidate(const Matter& matter) {
+  if (const auto* graph = std::get_if<MuGraph>(&matter.candidate)) {
+    return extremes_of(*graph, matter.program);
+  }
+  return extremes_of(std::get<Program>(matter.candidate));
+}
+
+Verdict decide(const Matter& matter) {
+  const VerifyOptions& options = matter.options;
   FieldOptions field_options;
   field_options.error_log2 = options.error_log2;
   field_options.seed = options.seed;
   field_options.rounding = options.rounding;
   field_options.ranges = options.numerics;
   field_options.time_limit_s = options.time_limit_s;
-  const FieldResult field = field_test(cases, field_options);
+  const Extremes extremes = extremes_of_candidate(matter);
+  field_options.known = {extremes.exponent <= kExponentLimit,
+                         extremes.denominator >= kDivisorLimit};
+  FieldResult field = field_test(matter.cases, field_options);
+  if (field.hazard.empty()) field.hazard = extremes.overflow;
   Verdict v;
   v.field = field.evidence;
   v.ranges = field.ranges;
   if (field.answer == Sameness::kSame) {
-    accept(cases, tiles, field, options, &v);
+    accept(matter, field, &v);
   } else {
-    search_witness(cases, tiles, field, options, &v);
+    search_witness(matter, field, &v);
   }
   return v;
 }
@@ -120,9 +180,11 @@ Verdict verify_any(const Program& program, const C& candidate, const VerifyOptio
     v.reason = cases.error().message;
     return v;
   }
-  std::optional<SmallCase> tiles;
-  if constexpr (std::is_same_v<C, MuGraph>) tiles = tile_case(program, candidate, kFloatWork);
-  return decide(*cases, tiles, options);
+  Matter matter{program, candidate, *std::move(cases), std::nullopt, options};
+  if constexpr (std::is_same_v<C, MuGraph>) {
+    matter.tiles = tile_case(program, candidate, kFloatWork);
+  }
+  return decide(matter);
 }
 
 // What a proof says beside an answer: a witness refutes it, whatever holds over the real numbers.

@@ -35,6 +35,9 @@ struct VerifyOptions {
   bool prove = false;        // also attempt a proof for all sizes (verify/prove.h)
   double prove_s = 10;       // time for it; then the proof, not the answer, is unknown
   Rounding rounding = Rounding::kWide;
+  // Index values of terms that the check at the declared sizes may visit; 0: no such check.
+  double full_size_work = 1 << 23;
+  double numerics_work = 1 << 14;  // the same for one run of the comparison of rounding errors
 };
 
 // Why the field test believes what it says.
@@ -44,7 +47,9 @@ struct FieldEvidence {
   double error_bound_log2 = 0;          // log2 of the bound over all rounds; 0: none
   std::vector<std::string> sizes;       // the sizes that were tested: "n=3 h=8 d=5", one a size set
   bool nested = false;                  // an exponential of an exponential occurs
-  bool image_only = false;  // agreement beyond a limit on terms: not covered by the bound
+  bool image_only = false;      // agreement beyond a limit on terms: not covered by the bound
+  uint64_t seed = 0;            // that those of the rounds follow from
+  double asked_error_log2 = 0;  // the bound that was asked for
 };
 
 // One input of the float comparison, and how far each side is from the exact result.
@@ -52,10 +57,16 @@ struct NumericsCase {
   std::string name;            // "ordinary", "large mean", ...
   double candidate_error = 0;  // max |x - exact| over max |exact| of the output
   double program_error = 0;    // the same for the plain program in the device's precision
+  // What the roundings of the candidate can add up to at most, in its own order of operations, by
+  // the same measure; infinite if nothing is known.
+  double error_bound = 0;
+  // Output elements whose stored bits are not those of the plain program with every cast in place.
+  int64_t differing = 0, compared = 0;
   bool ok = true;
 };
 struct NumericsEvidence {
   bool attempted = false;
+  std::string sizes;  // at which it was measured
   std::vector<NumericsCase> cases;
 };
 
@@ -84,6 +95,7 @@ struct Verdict {
   FieldEvidence field;
   NumericsEvidence numerics;
   RangeEvidence ranges;
+  std::string full_size;  // what was compared at the declared sizes, or why nothing was
   std::optional<Witness> witness;
   std::string proof = "not attempted";  // else "proved ...", "refuted: ..." or "unknown: ..."
 };

@@ -105,6 +105,33 @@ TEST_F(Optimized, TheResultVerifiesRunsAndShows) {
   EXPECT_EQ(stored.out, scratch_->read("out/result.pb"));
 }
 
+TEST_F(Optimized, TheEvidenceHoldsUntilSomethingIsChanged) {
+  const std::string folder = scratch_->path("out");
+  const auto right = run_tool({"verify", "--evidence", folder, "--json"});
+  EXPECT_EQ(right.code, 0) << right.out << right.err;
+  EXPECT_TRUE(parse_json(right.out)["holds"].truth);
+  const auto with = [&](const std::string& file, const std::string& was, const std::string& is) {
+    const std::string before = scratch_->read("out/" + file);
+    std::string after = before;
+    const size_t at = after.find(was);
+    EXPECT_NE(at, std::string::npos) << file;
+    if (at != std::string::npos) after.replace(at, was.size(), is);
+    scratch_->write("out/" + file, after);
+    const auto result = run_tool({"verify", "--evidence", folder});
+    scratch_->write("out/" + file, before);
+    return result;
+  };
+  const auto cuda = with("best.cu", "extern \"C\" __global__", "extern \"C\"  __global__");
+  EXPECT_EQ(cuda.code, 1);
+  EXPECT_TRUE(contains(cuda.out, "FAILS   best.cu")) << cuda.out;
+  EXPECT_EQ(with("program.sd", "1e-6", "1e-5").code, 1);
+  // The header is evidence, too: the text of result.pb must follow from the rest of it.
+  const auto claim = with("result.pb", "error below 2^-", "error below 2^+");
+  EXPECT_EQ(claim.code, 1) << claim.err;
+  EXPECT_EQ(run_tool({"verify", "--evidence", folder + "/best.mu"}).code, 2);
+  EXPECT_EQ(run_tool({"verify", folder}).code, 2) << "an operand is missing";
+}
+
 TEST_F(Optimized, TheLineAtTheEndUsesTheResultWithoutSearching) {
   const auto first = run_tool(command(*scratch_));
   ASSERT_EQ(first.code, 0) << first.err;

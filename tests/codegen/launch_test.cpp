@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <functional>
 #include <set>
 
 #include "codegen/compile.h"
@@ -155,6 +156,48 @@ TEST_F(Launch, RefusesAKernelThatReplaysItsFirstAnswer) {
     std::memcpy(p[1], kept.data(), kept.size());
   };
   EXPECT_EQ(run().failure.rfind("after timing", 0), 0u);
+}
+
+TEST_F(Launch, RefusesAKernelThatWritesTheFirstRowOnly) {
+  device_.kernels["k"] = [](const std::vector<std::byte*>& p) { twice(p[0], p[1], kSize / 8); };
+  EXPECT_NE(run().failure.find("y[8] is nan"), std::string::npos) << run().failure;
+}
+
+TEST_F(Launch, RefusesAKernelThatWritesNan) {
+  device_.kernels["k"] = [](const std::vector<std::byte*>& p) {
+    twice(p[0], p[1]);
+    std::memset(p[1] + 4 * 17, 0xff, 4);
+  };
+  EXPECT_NE(run().failure.find("y[17] is nan"), std::string::npos);
+}
+
+// On a stream of its own a kernel is not done when the launch has been waited for.
+TEST_F(Launch, RefusesAKernelThatRunsOnAnotherStream) {
+  std::function<void()> pending = [] {};
+  device_.kernels["k"] = [&](const std::vector<std::byte*>& p) {
+    pending();
+    pending = [p] { twice(p[0], p[1]); };
+  };
+  EXPECT_NE(run().failure.find("y[0] is nan"), std::string::npos);
+}
+
+TEST_F(Launch, RefusesAKernelWithItsRowsAndColumnsExchanged) {
+  device_.kernels["k"] = [](const std::vector<std::byte*>& p) {
+    std::vector<std::byte> right(kSize * 4);
+    twice(p[0], right.data());
+    for (int i = 0; i < kSize; ++i) {
+      std::memcpy(p[1] + 4 * (i % 8 * 8 + i / 8), right.data() + 4 * i, 4);
+    }
+  };
+  EXPECT_NE(run().failure.find("y[1] is"), std::string::npos);
+}
+
+TEST_F(Launch, RefusesAKernelThatZeroesItsInputs) {
+  device_.kernels["k"] = [](const std::vector<std::byte*>& p) {
+    std::memset(p[0], 0, kSize * 4);
+    std::memset(p[1], 0, kSize * 4);  // right for those inputs
+  };
+  EXPECT_FALSE(run().failure.empty());
 }
 
 TEST_F(Launch, RefusesAKernelThatChangesItsInput) {

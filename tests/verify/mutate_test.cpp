@@ -35,7 +35,7 @@ Oracle compare(const Program& program, const MuGraph& graph) {
 }
 
 TEST(Mutate, NoWrongMutantIsEquivalent) {
-  constexpr int kWanted = 200;
+  constexpr int kWanted = 150;
   int wrong = 0, different = 0;
   std::set<Mutation> kinds;
   std::set<std::string> sources;
@@ -46,7 +46,7 @@ TEST(Mutate, NoWrongMutantIsEquivalent) {
     const auto graph = parse_mugraph(text, file, *program);
     ASSERT_TRUE(graph.ok());
     int of_file = 0;
-    for (uint64_t seed = 0; seed < 400 && of_file < 30; ++seed) {
+    for (uint64_t seed = 0; seed < 400 && of_file < 20; ++seed) {
       const auto mutant = mutate(*graph, *program, seed);
       if (!mutant) continue;
       const Oracle oracle = compare(*program, mutant->graph);
@@ -67,6 +67,30 @@ TEST(Mutate, NoWrongMutantIsEquivalent) {
   EXPECT_GE(sources.size(), 5u);
   RecordProperty("mutants", wrong);
   RecordProperty("different", different);
+}
+
+TEST(Vary, NoRightVariantIsDifferent) {
+  int variants = 0, unknown = 0;
+  for (const std::string& file : pair_files({".equal.mu"})) {
+    const std::string text = read_file(pairs_folder() / file);
+    const auto program = program_of(text);
+    ASSERT_TRUE(program.ok());
+    const auto graph = parse_mugraph(text, file, *program);
+    ASSERT_TRUE(graph.ok());
+    int of_file = 0;
+    for (uint64_t seed = 0; seed < 40 && of_file < 8; ++seed) {
+      const auto variant = vary(*graph, *program, seed);
+      if (!variant) continue;
+      ++of_file;
+      ++variants;
+      const Verdict verdict = verify(*program, variant->graph);
+      EXPECT_NE(verdict.answer, Verdict::kDifferent)
+          << file << ", seed " << seed << ", " << variant->what << ": " << verdict.reason;
+      unknown += verdict.answer == Verdict::kUnknown;
+    }
+  }
+  EXPECT_GE(variants, 60);
+  EXPECT_LE(unknown * 100, variants);
 }
 
 }  // namespace

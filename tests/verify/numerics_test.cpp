@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/float_algebra.h"
+#include "core/interpret.h"
 #include "core/text.h"
 #include "tests/verify/pairs.h"
 #include "verify/float_inputs.h"
@@ -48,6 +49,49 @@ TEST(Numerics, RefusesCancellation) {
   const std::string one_pass = head + "mean[h](x * x) - m * m }";
   EXPECT_FALSE(compare_numerics(pair(two_pass, one_pass), Rounding::kWide, 1).reason.empty());
   EXPECT_TRUE(compare_numerics(pair(two_pass, two_pass), Rounding::kWide, 1).reason.empty());
+}
+
+TEST(Numerics, ErrorsStayBelowTheirComputedBound) {
+  const std::string head =
+      "program p(n = 4, h = 48, d = 3) {\n input x: f16[n, h]\n input w: f16[h, d]\n"
+      " output y: f16[n, d] = ";
+  for (const std::string body :
+       {"sum[h](x * w) }", "sum[h](x * rsqrt(mean[h](x * x) + 1e-6) * w) }",
+        "sum[h](exp(x - max[h](x)) * w) / sum[h](exp(x - max[h](x))) }", "sum[h](silu(x) * w) }",
+        "sum[h](tanh(x) * w) + log(1 + sum[h](x * x)) }"}) {
+    const NumericsResult r = compare_numerics(pair(head + body, head + body), Rounding::kWide, 1);
+    int finite = 0;
+    for (const NumericsCase& c : r.evidence.cases) {
+      EXPECT_LE(c.candidate_error, c.error_bound) << body << ", " << c.name;
+      EXPECT_EQ(c.differing, 0) << body << ", " << c.name;
+      finite += std::isfinite(c.error_bound) && c.error_bound < 1;
+    }
+    EXPECT_GE(finite, 3) << body << ": a bound that says nothing would always hold";
+  }
+}
+
+TEST(Numerics, BitsAreComparedWithEveryCastInPlace) {
+  const std::string head = "program p(n = 64) {\n input x: f16[n]\n input y: f16[n]\n";
+  const std::string rounded = head + " output z: f32[n] = cast(x * y, f16) + y }";
+  const std::string same = head + " output z: f32[n] = y + cast(y * x, f16) }";
+  const auto differing = [&](const std::string& candidate, Rounding rounding) {
+    return compare_numerics(pair(rounded, candidate), rounding, 1).evidence.cases[0].differing;
+  };
+  EXPECT_EQ(differing(same, Rounding::kEager), 0);
+  EXPECT_GT(differing(same, Rounding::kWide), 32) << "the cast is dropped";
+}
+
+TEST(FloatInputs, CancelAlongSummedAxes) {
+  const Program p = parsed(
+      "program p(n = 4, k = 9, d = 3) { input w: f32[k, d]\n input x: f32[n, k]\n"
+      " output y: f32[n, d] = sum[k](x * w) }");
+  EXPECT_EQ(summed_dimensions(p), (std::vector<size_t>{0, 1}));
+  const auto inputs = float_inputs(p, InputKind::kCancelling, 3);
+  const std::span<const TensorValues<double>> in(inputs);
+  Float64 algebra({false, false});
+  const auto y = interpret(algebra, p, in);
+  ASSERT_TRUE(y.ok());
+  for (const double value : (*y)[0].values) EXPECT_LT(std::fabs(value), 400) << "of 9 times 40000";
 }
 
 TEST(Witness, IsFoundForWhatDiffersAndOnlyForThat) {

@@ -69,14 +69,38 @@ TEST_F(Ranges, RootsOfSumsOfSquares) {
   EXPECT_TRUE(risky_root(a));
 }
 
+TEST_F(Ranges, DenominatorsAwayFromZero) {
+  const Value a = var(1), b = var(2), c = var(3), m = max({a, b});
+  const auto risky_divisor = [&](const Value& divisor) {
+    r.div(c, divisor);
+    return !r.take_hazards().denominators.empty();
+  };
+  const Value ea = r.exp(sub(a, m)), eb = r.exp(sub(b, m)), ec = r.exp(sub(c, max({a, b, c})));
+  r.take_hazards();
+  EXPECT_FALSE(risky_divisor(r.integer(3)));
+  EXPECT_FALSE(risky_divisor(r.add(r.integer(1), ec)));
+  EXPECT_FALSE(risky_divisor(r.add(ea, eb))) << "one of the two is 1";
+  EXPECT_TRUE(risky_divisor(ea)) << "the other one may be the maximum";
+  EXPECT_TRUE(risky_divisor(r.add(r.exp(a), r.exp(b))));
+  EXPECT_TRUE(risky_divisor(a));
+  const Value square = r.mul(a, a);
+  EXPECT_TRUE(risky_divisor(r.sqrt(square)));
+  EXPECT_FALSE(risky_divisor(r.sqrt(r.add(square, r.constant(*Number::parse("1e-6"))))));
+}
+
 TEST(Hazards, OfACandidateMustBeThoseOfTheProgram) {
-  const Hazards none, one{{1}, {}}, two{{1, 2}, {}}, root{{}, {3}};
+  const Hazards none, one{{1}, {}, {}}, two{{1, 2}, {}, {}}, root{{}, {3}, {}}, zero{{}, {}, {4}};
   EXPECT_TRUE(worse_hazards(none, none).empty());
   EXPECT_TRUE(worse_hazards(two, one).empty());
   EXPECT_FALSE(worse_hazards(one, two).empty());
+  EXPECT_TRUE(worse_hazards(one, two, {true, false}).empty());
   EXPECT_FALSE(worse_hazards(none, root).empty());
+  EXPECT_FALSE(worse_hazards(none, root, {true, true}).empty());
   EXPECT_TRUE(worse_hazards(root, none).empty());
+  EXPECT_FALSE(worse_hazards(none, zero).empty());
+  EXPECT_TRUE(worse_hazards(none, zero, {false, true}).empty());
   EXPECT_NE(describe(none), describe(one));
+  EXPECT_NE(describe(none), describe(zero));
 }
 
 }  // namespace

@@ -1,0 +1,57 @@
+#include "verify/running_error.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace sundog::verify {
+namespace {
+
+using Value = RunningError::Value;
+
+float rounded(double x) { return static_cast<float>(x); }
+
+// Sums in float32, by hand, against the bound.
+TEST(RunningError, BoundsTheErrorOfASum) {
+  std::mt19937_64 random(5);
+  std::normal_distribution<double> normal;
+  RunningError a;
+  for (int trial = 0; trial < 200; ++trial) {
+    Value sum;
+    double exact = 0;
+    float device = 0;
+    for (int i = 0; i < 100; ++i) {
+      const float x = rounded(normal(random) * 1e3), y = rounded(normal(random));
+      sum = a.add(sum, a.mul(a.input(x), a.input(y)));
+      exact += static_cast<double>(x) * y;
+      device += x * y;
+    }
+    EXPECT_NEAR(sum.value, exact, 1e-6);
+    EXPECT_LE(std::fabs(device - exact), sum.error);
+    EXPECT_LT(sum.error, 1e3 * 100 * 100 * 0x1p-24);
+  }
+}
+
+TEST(RunningError, GrowsWithTheLengthOfASum) {
+  RunningError a;
+  const auto of_length = [&](int n) {
+    Value sum;
+    for (int i = 0; i < n; ++i) sum = a.add(sum, a.input(1));
+    return sum.error / n;
+  };
+  EXPECT_GT(of_length(1000), 5 * of_length(100));
+}
+
+TEST(RunningError, KnowsWhatItCannotBound) {
+  RunningError a;
+  const Value off{1e-9, 1e-8};
+  EXPECT_TRUE(std::isinf(a.div(a.input(1), off).error)) << "the divisor may be 0";
+  EXPECT_TRUE(std::isinf(a.store(DType::kF16, a.input(1e6)).error));
+  EXPECT_GE(a.store(DType::kF16, a.input(1000.3)).error, 0.25);
+  EXPECT_GE(a.sub(a.add(a.input(1e8), a.input(1)), a.input(1e8)).error, 1);
+  const Value close = a.choose(Relation::kLess, off, a.input(0), a.input(5), a.input(9));
+  EXPECT_GE(close.error, 4) << "either branch may be taken";
+}
+
+}  // namespace
+}  // namespace sundog::verify

@@ -1,0 +1,353 @@
+// Sampling blocks instead of output elements: a µGraph is interpreted as it is, with nothing
+// inferred from its terms, so the least that can be run is a block of its last kernel and what that
+// block reads.  Earlier kernels run those blocks that share a tile with it along the axes that both
+// have in their grids; where that is not enough, a read finds nothing and the check says that it
+// did not run.
+#include "verify/full_size.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/interpret.h"
+#include "verify/prime_field.h"
+#include "verify/run_candidate.h"
+
+namespace sundog::verify {
+namespace {
+
+constexpr double kMostElements = 1 << 26;  // of all inputs, in memory
+
+// Uniform around 0 with variance 1: far cheaper than normal values, for millions of them.
+std::vector<FloatTensor> inputs_of(const Program& program, uint64_t seed) {
+  std::vector<FloatTensor> inputs;
+  for (size_t t = 0; t < program.inputs.size(); ++t) {
+    const TensorDecl& tensor = program.inputs[t];
+    FloatTensor values{tensor.extents, {}, {}};
+    values.f64.reserve(static_cast<size_t>(element_count(tensor)));
+    const uint64_t key = prf(seed, t, 0x66);
+    for_each_element(tensor, [&](int64_t, int64_t offset) {
+      const uint64_t word = prf(key, static_cast<uint64_t>(offset)) >> 11;
+      double x = (static_cast<double>(word) * 0x1p-53 - 0.5) * 3.4641;
+      if (tensor.low) x = std::max(x, tensor.low->to_double());
+      if (tensor.high) x = std::min(x, tensor.high->to_double());
+      values.f64.push_back(round_to(tensor.dtype, x));
+    });
+    inputs.push_back(std::move(values));
+  }
+  return inputs;
+}
+
+double elements_of(const Program& program) {
+  double elements = 0;
+  for (const TensorDecl& t : program.inputs) elements += static_cast<double>(element_count(t));
+  for (const Output& o : program.outputs) elements += static_cast<double>(element_count(o.tensor));
+  return elements;
+}
+
+// Values in float64 and, for the measure of rounding, with every operation rounded to float32.
+struct Both {
+  std::vector<std::vector<double>> wide, narrow;
+};
+
+Result<Both> evaluated(const Program& program, std::span<const FloatTensor> inputs,
+                       Rounding rounding, const std::vector<AxisRange>& region) {
+  Evaluation evaluation;
+  evaluation.rounding = rounding;
+  evaluation.region = region;
+  evaluation.threads = 1;
+  auto wide = evaluate(program, inputs, evaluation);
+  if (!wide.ok()) return wide.error();
+  evaluation.precision = Precision::kF32;
+  std::vector<FloatTensor> single;
+  for (const FloatTensor& t : inputs) {
+    single.push_back({t.extents, {}, std::vector<float>(t.f64.begin(), t.f64.end())});
+  }
+  auto narrow = evaluate(program, single, evaluation);
+  if (!narrow.ok()) return narrow.error();
+  return Both{std::move(*wide), std::move(*narrow)};
+}
+
+Witness witness_of(const Program& program, size_t output, size_t element, double expected,
+                   double actual, uint64_t seed) {
+  Witness w;
+  const TensorDecl& tensor = program.outputs[output].tensor;
+  w.output = tensor.name;
+  w.element.assign(tensor.extents.size(), 0);
+  auto rest = static_cast<int64_t>(element);
+  for (size_t d = tensor.extents.size(); d-- > 0;) {
+    w.element[d] = rest % tensor.extents[d];
+    rest /= tensor.extents[d];
+  }
+  w.expected = expected;
+  w.actual = actual;
+  w.seed = seed;
+  w.sizes = sizes_text(program);
+  w.inputs = "uniform";
+  w.precision = "f64";
+  return w;
+}
+
+// Output axes restricted to their last indices until the rest is no more work than allowed.
+std::vector<AxisRange> region_of(const Program& program, double most_work) {
+  std::vector<AxisRange> region;
+  Program part = program;
+  std::vector<AxisId> axes;
+  for (const Output& output : program.outputs) {
+    for (const IndexExpr& dim : output.tensor.dims) {
+      for (const AxisId axis : dim.axis_set()) {
+        if (std::find(axes.begin(), axes.end(), axis) == axes.end()) axes.push_back(axis);
+      }
+    }
+  }
+  for (const AxisId axis : axes) {
+    const double now = work(part);
+    if (now <= most_work) break;
+    const int64_t extent = program.axes[axis].extent;
+    const auto kept = std::clamp<int64_t>(
+        static_cast<int64_t>(static_cast<double>(extent) * most_work / now), 1, extent);
+    region.push_back({axis, extent - kept, extent});
+    part.axes[axis].extent = kept;
+  }
+  return region;
+}
+
+FullSizeResult check_program(const Program& program, const Program& candidate, Rounding rounding,
+                             uint64_t seed, double most_work) {
+  FullSizeResult result;
+  const std::vector<AxisRange> region = region_of(program, most_work);
+  // The axes of the candidate are others: it is evaluated whole or not at all.
+  if (work(candidate) > most_work) {
+    result.skipped = "the candidate is too large to evaluate";
+    return result;
+  }
+  const std::vector<FloatTensor> inputs = inputs_of(program, seed);
+  std::vector<FloatTensor> theirs;
+  for (const TensorDecl& input : candidate.inputs) {
+    theirs.push_back(inputs[*find_input(program, input.name)]);
+  }
+  const auto expected = evaluated(program, inputs, rounding, region);
+  const auto actual = evaluated(candidate, theirs, rounding, {});
+  if (!expected.ok() || !actual.ok()) {
+    result.skipped = expected.ok() ? actual.error().message : expected.error().message;
+    return result;
+  }
+  result.ran = true;
+  for (size_t o = 0; o < program.outputs.size(); ++o) {
+    const auto at = std::find_if(
+        candidate.outputs.begin(), candidate.outputs.end(),
+        [&](const Output& c) { return c.tensor.name == program.outputs[o].tensor.name; });
+    const auto other = static_cast<size_t>(at - candidate.outputs.begin());
+    for (size_t i = 0; i < expected->wide[o].size(); ++i) {
+      const double x = expected->wide[o][i], y = actual->wide[other][i];
+      result.compared += std::isfinite(x);
+      if (!beyond_rounding(x, y, expected->narrow[o][i], actual->narrow[other][i])) continue;
+      result.witness = witness_of(program, o, i, x, y, seed);
+      return result;
+    }
+  }
+  return result;
+}
+
+// ---- µGraphs
+
+struct Range {
+  int64_t first = 0, last = 0;
+};
+
+// Indices along `axis` that a block at these grid indices can touch.
+Range range_of(const Kernel& kernel, AxisId axis, const std::vector<int64_t>& index) {
+  Range range;
+  for (const AxisId f : factors_of(kernel, axis)) {
+    const Factor& factor = kernel.factors[f];
+    const bool fixed = std::find(kernel.grid.begin(), kernel.grid.end(), f) != kernel.grid.end();
+    range.first += fixed ? index[f] * factor.stride : 0;
+    range.last += (fixed ? index[f] : factor.extent - 1) * factor.stride;
+  }
+  return range;
+}
+
+AxisSet grid_axes(const Kernel& kernel) {
+  AxisSet axes;
+  for (const AxisId f : kernel.grid) axes.insert(kernel.factors[f].axis);
+  return axes;
+}
+
+// Index values that one block of a kernel visits, more or less.
+double block_work(const Kernel& kernel) {
+  const std::vector<std::vector<AxisId>> loops = enclosing_loops(kernel);
+  double sum = 0;
+  for (uint32_t c = 0; c < kernel.computations.size(); ++c) {
+    AxisSet axes;
+    for (const AxisId f : kernel.computations[c].axes) axes.insert(f);
+    for (const AxisId f : loops[c]) axes.insert(f);
+    const Term& term = kernel.terms[kernel.computations[c].value];
+    if (const auto* reduce = std::get_if<ReduceTerm>(&term)) axes |= reduce->axes;
+    double volume = 1;
+    for (const AxisId f : axes) volume *= static_cast<double>(kernel.factors[f].extent);
+    sum += volume;
+  }
+  return sum;
+}
+
+// Blocks that run together with block `last` of the last kernel.
+struct Sample {
+  std::vector<int64_t> last;  // index of each factor of the last kernel
+  bool runs(const MuGraph& graph, uint32_t k, const std::vector<int64_t>& index) const {
+    const Kernel& end = graph.kernels.back();
+    const Kernel& kernel = graph.kernels[k];
+    if (k + 1 == graph.kernels.size()) {
+      return std::all_of(kernel.grid.begin(), kernel.grid.end(),
+                         [&](AxisId f) { return index[f] == last[f]; });
+    }
+    for (const AxisId axis : grid_axes(kernel)) {
+      if (!grid_axes(end).has(axis)) continue;
+      const Range mine = range_of(kernel, axis, index), wanted = range_of(end, axis, last);
+      if (mine.last < wanted.first || wanted.last < mine.first) return false;
+    }
+    return true;
+  }
+  double work(const MuGraph& graph) const {
+    double sum = 0;
+    for (uint32_t k = 0; k < graph.kernels.size(); ++k) {
+      const Kernel& kernel = graph.kernels[k];
+      std::vector<int64_t> index(kernel.factors.size(), 0);
+      const double of_block = block_work(kernel);
+      for (int64_t b = 0; b < block_count(kernel) && sum < 1e12; ++b) {
+        int64_t rest = b;
+        for (size_t d = kernel.grid.size(); d-- > 0;) {
+          index[kernel.grid[d]] = rest % kernel.factors[kernel.grid[d]].extent;
+          rest /= kernel.factors[kernel.grid[d]].extent;
+        }
+        if (runs(graph, k, index)) sum += of_block;
+      }
+    }
+    return sum;
+  }
+};
+
+// The last block and one that is drawn, as far as the work allows.
+std::vector<Sample> samples_of(const MuGraph& graph, uint64_t seed, double most_work) {
+  const Kernel& end = graph.kernels.back();
+  std::vector<Sample> samples;
+  for (const bool at_end : {true, false}) {
+    Sample sample{std::vector<int64_t>(end.factors.size(), 0)};
+    for (const AxisId f : end.grid) {
+      const int64_t extent = end.factors[f].extent;
+      const uint64_t drawn = prf(seed, f, 0x62) % static_cast<uint64_t>(extent);
+      sample.last[f] = at_end ? extent - 1 : static_cast<int64_t>(drawn);
+    }
+    if (!samples.empty() && samples[0].last == sample.last) continue;
+    most_work -= sample.work(graph);
+    if (most_work < 0) break;
+    samples.push_back(std::move(sample));
+  }
+  return samples;
+}
+
+// The box of the program's axes in which the elements of an output lie that were written; nothing
+// if a dimension is no plain axis.
+std::optional<std::vector<AxisRange>> written_region(const TensorDecl& tensor,
+                                                     const Array<double>& got) {
+  std::vector<Range> box(tensor.extents.size(), {int64_t{1} << 60, -1});
+  std::vector<int64_t> index(tensor.extents.size(), 0);
+  for (size_t i = 0; i < got.values.size(); ++i) {
+    for (size_t d = 0; d < index.size() && got.defined[i] != 0; ++d) {
+      box[d].first = std::min(box[d].first, index[d]);
+      box[d].last = std::max(box[d].last, index[d]);
+    }
+    for (size_t d = index.size(); d-- > 0;) {
+      if (++index[d] < tensor.extents[d]) break;
+      index[d] = 0;
+    }
+  }
+  std::vector<AxisRange> region;
+  for (size_t d = 0; d < box.size(); ++d) {
+    AxisId axis = 0;
+    if (!tensor.dims[d].is_axis(&axis) || box[d].last < 0) return std::nullopt;
+    region.push_back({axis, box[d].first, box[d].last + 1});
+  }
+  return region;
+}
+
+// Runs the blocks of one sample and compares what they write.
+Status compare_sample(const Program& program, const MuGraph& graph, Rounding rounding,
+                      const Sample& sample, const std::vector<FloatTensor>& inputs,
+                      std::span<const TensorValues<double>> in, uint64_t seed,
+                      FullSizeResult* result) {
+  Float64 algebra({false, rounding == Rounding::kEager});
+  const auto actual = interpret_blocks(
+      algebra, graph, program, in,
+      [&](uint32_t k, const std::vector<int64_t>& index) { return sample.runs(graph, k, index); });
+  if (!actual.ok()) return actual.error();
+  for (size_t o = 0; o < program.outputs.size(); ++o) {
+    const Array<double>& got = (*actual)[o];
+    const auto region = written_region(program.outputs[o].tensor, got);
+    if (!region) continue;  // another sample, or the split of an axis in the program
+    const auto expected = evaluated(program, inputs, rounding, *region);
+    if (!expected.ok()) return expected.error();
+    for (size_t i = 0; i < got.values.size(); ++i) {
+      if (got.defined[i] == 0) continue;
+      const double x = expected->wide[o][i], y = got.values[i];
+      result->compared += std::isfinite(x);
+      if (!beyond_rounding(x, y, expected->narrow[o][i], y)) continue;
+      result->witness = witness_of(program, o, i, x, y, seed);
+      return {};
+    }
+  }
+  return {};
+}
+
+FullSizeResult check_graph(const Program& program, const MuGraph& graph, Rounding rounding,
+                           uint64_t seed, double most_work) {
+  FullSizeResult result;
+  const bool empty = std::any_of(graph.kernels.begin(), graph.kernels.end(),
+                                 [](const Kernel& kernel) { return block_count(kernel) == 0; });
+  if (graph.kernels.empty() || empty) {
+    result.skipped = "it has a kernel without blocks";
+    return result;
+  }
+  const std::vector<Sample> samples = samples_of(graph, seed, most_work);
+  if (samples.empty()) {
+    result.skipped = "one of its blocks is too large to interpret";
+    return result;
+  }
+  const std::vector<FloatTensor> inputs = inputs_of(program, seed);
+  std::vector<TensorValues<double>> values;
+  for (const FloatTensor& t : inputs) values.push_back({t.extents, t.f64});
+  for (const Sample& sample : samples) {
+    const Status status =
+        compare_sample(program, graph, rounding, sample, inputs, values, seed, &result);
+    if (!status.ok()) result.skipped = status.error().message;
+    if (!status.ok() || result.witness) break;
+  }
+  result.ran = result.compared > 0;
+  if (!result.ran && result.skipped.empty()) result.skipped = "nothing was comparable";
+  return result;
+}
+
+}  // namespace
+
+bool beyond_rounding(double expected, double actual, double expected32, double actual32) {
+  if (!std::isfinite(expected) || !std::isfinite(expected32)) return false;
+  if (!std::isfinite(actual)) return true;
+  if (!std::isfinite(actual32)) return false;  // float32 alone overflows: no measure
+  const double rounding = std::fabs(expected - expected32) + std::fabs(actual - actual32);
+  const double allowed =
+      0x1p-20 * rounding + 1e-9 * (std::fabs(expected) + std::fabs(actual)) + 1e-30;
+  return std::fabs(expected - actual) > allowed;
+}
+
+FullSizeResult full_size_check(const Program& program, const Candidate& candidate,
+                               Rounding rounding, uint64_t seed, double most_work) {
+  if (elements_of(program) > kMostElements) {
+    FullSizeResult result;
+    result.skipped = "its tensors are too large";
+    return result;
+  }
+  if (const auto* graph = std::get_if<MuGraph>(&candidate)) {
+    return check_graph(program, *graph, rounding, seed, most_work);
+  }
+  return check_program(program, std::get<Program>(candidate), rounding, seed, most_work);
+}
+
+}  // namespace sundog::verify
