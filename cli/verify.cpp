@@ -86,7 +86,8 @@ std::string json_of(const Invocation& invocation, const verify::Verdict& verdict
     for (const int64_t index : witness.element) json.value(index);
     json.end_array().key("expected").value(witness.expected).key("actual").value(witness.actual);
     json.key("seed").value(std::to_string(witness.seed));
-    json.key("sizes").value(witness.sizes).key("fault").value(witness.fault).end_object();
+    json.key("sizes").value(witness.sizes).key("inputs").value(witness.inputs);
+    json.key("precision").value(witness.precision).key("fault").value(witness.fault).end_object();
   } else {
     json.null();
   }

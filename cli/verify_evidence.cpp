@@ -83,6 +83,9 @@ std::vector<Check> check_verdict(const Stored& stored, const Invocation& invocat
   options.error_log2 = claimed.asked_error_log2;
   options.time_limit_s = invocation.seconds("verify-time");
   options.rounding = stored.result.eager_rounding ? Rounding::kEager : Rounding::kWide;
+  const bool proved = claimed.proof.starts_with("proved");
+  options.prove = proved;
+  options.prove_s = invocation.seconds("prove-time");
   const Evidence now =
       evidence_of(verify::verify(stored.result.program, stored.best().graph, options));
   std::vector<Check> checks;
@@ -96,6 +99,7 @@ std::vector<Check> check_verdict(const Stored& stored, const Invocation& invocat
   char bound[64];
   std::snprintf(bound, sizeof bound, "error below 2^%.2f", now.error_log2);
   checks.push_back({bound, bounded ? "" : "the result claims another bound"});
+  if (proved) checks.push_back({now.proof, now.proof == claimed.proof ? "" : "it claimed more"});
   return checks;
 }
 

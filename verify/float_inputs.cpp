@@ -49,6 +49,10 @@ double value(InputKind kind, DType dtype, const Place& at, double z) {
       // Signs on one side of a product only, or they would cancel in it; the odd one out is small.
       if (at.first && at.column + 1 == at.columns && at.columns % 2 == 1) return z / 16;
       return (at.first && at.column % 2 == 1 ? -200 : 200) + z / 16;
+    case InputKind::kCancellingFar:
+      // Parts of a split sum are large then, and what is left of them small.
+      if (at.first && at.column + 1 == at.columns && at.columns % 2 == 1) return z / 16;
+      return (at.first && at.column >= at.columns / 2 ? -200 : 200) + z / 16;
     case InputKind::kZero:
       return 0;
     case InputKind::kZeroFirst:
@@ -83,6 +87,8 @@ std::string_view name(InputKind kind) {
       return "tiny variance";
     case InputKind::kCancelling:
       return "cancelling";
+    case InputKind::kCancellingFar:
+      return "cancelling far";
     case InputKind::kZero:
       return "zero";
     case InputKind::kZeroFirst:

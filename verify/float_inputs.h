@@ -19,6 +19,7 @@ enum class InputKind : uint8_t {
   kLargeMean,      // a mean at which squares lose the variance
   kTinyVariance,   // rows that are constant but for the last bits
   kCancelling,     // pairs along a summed axis that cancel but for a small rest
+  kCancellingFar,  // the first half of a sum and its second
   kZero,
   kZeroFirst,    // the first input is 0 (a query, a row to be normalised), the others are not
   kOneHot,       // one 1 along the summed axis
@@ -27,11 +28,11 @@ enum class InputKind : uint8_t {
 };
 
 inline constexpr InputKind kAllInputKinds[] = {
-    InputKind::kOrdinary,      InputKind::kLarge,      InputKind::kLargePositive,
-    InputKind::kLargeNegative, InputKind::kHuge,       InputKind::kLargeMean,
-    InputKind::kTinyVariance,  InputKind::kCancelling, InputKind::kZero,
-    InputKind::kZeroFirst,     InputKind::kOneHot,     InputKind::kDenormal,
-    InputKind::kNearMaximum,
+    InputKind::kOrdinary,      InputKind::kLarge,       InputKind::kLargePositive,
+    InputKind::kLargeNegative, InputKind::kHuge,        InputKind::kLargeMean,
+    InputKind::kTinyVariance,  InputKind::kCancelling,  InputKind::kCancellingFar,
+    InputKind::kZero,          InputKind::kZeroFirst,   InputKind::kOneHot,
+    InputKind::kDenormal,      InputKind::kNearMaximum,
 };
 
 std::string_view name(InputKind kind);  // "large mean"

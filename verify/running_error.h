@@ -32,6 +32,7 @@ class RunningError {
   Value input(double x) const { return {x, 0}; }
   Value constant(const Number& n) const {
     const double x = n.to_double();
+    if (!std::isfinite(x)) return {x, 0};
     return {x, std::fabs(static_cast<double>(static_cast<float>(x)) - x)};
   }
   Value add(Value x, Value y) const { return rounded(x.value + y.value, x.error + y.error); }

@@ -2,7 +2,7 @@
 // holds for real numbers and rounds alike is changed, so that no verdict may depend on it.
 // NOLINT(sundog-mirror): declared in mutate.h
 #include <algorithm>
-#include <set>
+#include <iterator>
 
 #include "verify/mutate.h"
 #include "verify/mutate_terms.h"
@@ -100,24 +100,26 @@ std::string exchange_statements(Kernel* kernel, Dice* dice) {
 }
 
 std::string change_schedule(Kernel* kernel, Dice* dice) {
-  switch (dice->below(3)) {
-    case 0:
-      kernel->warps = 1 << dice->below(4);
-      for (Computation& c : kernel->computations) c.warps.clear();
-      return "other warps";
-    case 1: {
-      if (kernel->grid.size() < 2) return {};
-      std::rotate(kernel->grid.begin(), kernel->grid.begin() + 1, kernel->grid.end());
-      return "the grid in another order";
-    }
-    default: {
-      Computation& c = kernel->computations[dice->below(kernel->computations.size())];
-      if (c.dtype != DType::kF32 || c.mma != MmaAtom::kNoAtom) return {};
-      c.storage = c.storage == Storage::kReg ? Storage::kShared : Storage::kReg;
-      return "'" + c.name + "' in another storage";
-    }
+  const size_t which = dice->below(3);
+  if (which == 0) {
+    kernel->warps = 1 << dice->below(4);
+    for (Computation& c : kernel->computations) c.warps.clear();
+    return "other warps";
   }
+  if (which == 1) {
+    if (kernel->grid.size() < 2) return {};
+    std::rotate(kernel->grid.begin(), kernel->grid.begin() + 1, kernel->grid.end());
+    return "the grid in another order";
+  }
+  Computation& c = kernel->computations[dice->below(kernel->computations.size())];
+  if (c.dtype != DType::kF32 || c.mma != MmaAtom::kNoAtom) return {};
+  c.storage = c.storage == Storage::kReg ? Storage::kShared : Storage::kReg;
+  return "'" + c.name + "' in another storage";
 }
+
+using Variation = std::string (*)(Kernel*, Dice*);
+constexpr Variation kVariations[] = {exchange_operands, rewrite_operator, exchange_statements,
+                                     change_schedule};
 
 }  // namespace
 
@@ -130,20 +132,7 @@ std::optional<Mutant> vary(const MuGraph& graph, const Program& program, uint64_
     MuGraph next = variant.graph;
     Kernel& kernel = next.kernels[dice.below(next.kernels.size())];
     if (kernel.computations.empty()) continue;
-    std::string what;
-    switch (dice.below(4)) {
-      case 0:
-        what = exchange_operands(&kernel, &dice);
-        break;
-      case 1:
-        what = rewrite_operator(&kernel, &dice);
-        break;
-      case 2:
-        what = exchange_statements(&kernel, &dice);
-        break;
-      default:
-        what = change_schedule(&kernel, &dice);
-    }
+    const std::string what = kVariations[dice.below(std::size(kVariations))](&kernel, &dice);
     if (what.empty() || !check(next, program).ok()) continue;
     variant.what += (variant.what.empty() ? "kernel " : "; kernel ") + kernel.name + ": " + what;
     variant.graph = std::move(next);

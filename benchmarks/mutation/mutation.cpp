@@ -45,8 +45,8 @@ std::optional<Tensors> outputs(const Program& program, const MuGraph* graph, uin
   const auto inputs = verify::float_inputs(program, verify::InputKind::kOrdinary, seed);
   const std::span<const TensorValues<double>> in(inputs);
   Float64 algebra({false, false});
-  auto result = graph == nullptr ? interpret(algebra, program, in)
-                                 : interpret(algebra, *graph, program, in);
+  auto result =
+      graph == nullptr ? interpret(algebra, program, in) : interpret(algebra, *graph, program, in);
   if (!result.ok()) return std::nullopt;
   return *std::move(result);
 }
@@ -92,11 +92,11 @@ std::vector<Base> all_bases() {
     std::printf("%s: %zu µGraphs\n", workload.name.c_str(), bases.size());
     std::fflush(stdout);
   }
-  for (const char* file : {"add_rms_norm.equal.mu", "attention_causal_trim.equal.mu",
-                           "attention_online.equal.mu", "gated_mlp.equal.mu",
-                           "gqa_safe_split.equal.mu", "layer_norm_row.equal.mu", "lora.equal.mu",
-                           "n_trans.equal.mu", "rms_norm.equal.mu", "rms_norm_split_k.equal.mu",
-                           "rms_norm_two_pass.equal.mu"}) {
+  for (const char* file :
+       {"add_rms_norm.equal.mu", "attention_causal_trim.equal.mu", "attention_online.equal.mu",
+        "gated_mlp.equal.mu", "gqa_safe_split.equal.mu", "layer_norm_row.equal.mu", "lora.equal.mu",
+        "n_trans.equal.mu", "rms_norm.equal.mu", "rms_norm_split_k.equal.mu",
+        "rms_norm_two_pass.equal.mu"}) {
     const Pair pair = read_pair(file);
     add_bases(pair.program, pair.graph, file, &bases);
   }
