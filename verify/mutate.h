@@ -40,7 +40,7 @@ struct Mutant {
 std::optional<Mutant> mutate(const MuGraph& graph, const Program& program, uint64_t seed);
 
 // A µGraph as right as the given one: operands of sums, products and maxima exchanged, x - y as
-// x + -1 * y, x / y as x * (1 / y), squares as products, statements in another order, more warps, a
+// x + -1 * y, squares as products, statements in another order, more warps, a
 // register for a tile in shared memory.  Several of these at once; nothing if none has a place
 // here.
 std::optional<Mutant> vary(const MuGraph& graph, const Program& program, uint64_t seed);
