@@ -89,7 +89,8 @@ std::vector<Check> check_verdict(const Stored& stored, const Invocation& invocat
   const Evidence now =
       evidence_of(verify::verify(stored.result.program, stored.best().graph, options));
   std::vector<Check> checks;
-  checks.push_back({"verdict", now.answer == "equivalent" ? "" : now.answer + ": " + now.reason});
+  const bool same = now.answer == "equivalent" && now.reason == claimed.reason;
+  checks.push_back({"verdict", same ? "" : "it is " + now.answer + " now: " + now.reason});
   const bool replayed = now.primes == claimed.primes && now.seeds == claimed.seeds &&
                         now.sizes == claimed.sizes && now.rounds == claimed.rounds;
   checks.push_back({"primes, seeds and sizes of " + std::to_string(now.rounds) + " rounds",
