@@ -205,7 +205,7 @@ TEST(CrossCheck, ThreeOraclesAgree) {
     if (*oracle) {
       EXPECT_NE(verdict.answer, Verdict::kEquivalent) << what;
       EXPECT_FALSE(is_proved) << proof << ", " << what;
-    } else {
+    } else if (same) {  // a slip may show on other inputs than the oracle's
       EXPECT_NE(verdict.answer, Verdict::kDifferent) << verdict.reason << ", " << what;
     }
     if (is_proved) {
