@@ -126,7 +126,7 @@ TEST_F(Optimized, TheEvidenceHoldsUntilSomethingIsChanged) {
   EXPECT_TRUE(contains(cuda.out, "FAILS   best.cu")) << cuda.out;
   EXPECT_EQ(with("program.sd", "1e-6", "1e-5").code, 1);
   // The header is evidence, too: the text of result.pb must follow from the rest of it.
-  const auto claim = with("result.pb", "error below 2^-", "error below 2^+");
+  const auto claim = with("result.pb", "verified: equivalent", "verified: Equivalent");
   EXPECT_EQ(claim.code, 1) << claim.err;
   EXPECT_EQ(run_tool({"verify", "--evidence", folder + "/best.mu"}).code, 2);
   EXPECT_EQ(run_tool({"verify", folder}).code, 2) << "an operand is missing";
