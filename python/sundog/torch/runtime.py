@@ -90,15 +90,15 @@ class FusedKernel:
         return on
 
     def _prepare(self) -> None:
+        if self.on == "gpu":
+            torch.cuda.init()
+            self._index = self.device.index if self.device.index is not None else torch.cuda.current_device()
         if isinstance(self.kernel, SavedKernel):
             self._loaded: Any = self.kernel
         elif self.on == "emulator":
             self._loaded = self.kernel.load(_library.EMULATOR)
         else:
-            index = self.device.index if self.device.index is not None else torch.cuda.current_device()
-            torch.cuda.init()
-            self._loaded = self.kernel.load(index)
-            self._index = index
+            self._loaded = self.kernel.load(self._index)
         self.workspace_bytes = self._loaded.workspace_bytes
         # Most calls have the same few shapes: what does not change is made once.
         self._layouts = [(e.shape, e.stride, e.dtype) for e in self.outputs]
