@@ -13,6 +13,7 @@
 #include "verify/numerics.h"
 #include "verify/prove.h"
 #include "verify/random_test.h"
+#include "verify/size_decisions.h"
 #include "verify/small_sizes.h"
 
 namespace sundog::verify {
@@ -120,6 +121,19 @@ bool passes_numerics(const Matter& matter, const FieldResult& field, Verdict* v)
   return field.hazard.empty();
 }
 
+// What an index decides at the declared sizes shows there alone: all of them are compared, or it is
+// proved for them.
+bool covers_declared_sizes(const Matter& matter, const FullSizeResult& full) {
+  const auto decided = [](const auto& side) { return decided_by_size(side); };
+  if (!decided_by_size(matter.program) && !std::visit(decided, matter.candidate)) return true;
+  int64_t elements = 0;
+  for (const Output& output : matter.program.outputs) elements += element_count(output.tensor);
+  if (full.ran && full.compared >= elements) return true;
+  const ProveOptions options{matter.options.prove_s, matter.options.rounding};
+  const auto proof = [&](const auto& side) { return prove(matter.program, side, options); };
+  return std::visit(proof, matter.candidate).outcome == Proof::kProved;
+}
+
 void accept(const Matter& matter, const FieldResult& field, Verdict* v) {
   const VerifyOptions& options = matter.options;
   if (matter.tiles) {
@@ -131,6 +145,12 @@ void accept(const Matter& matter, const FieldResult& field, Verdict* v) {
   FullSizeResult full = at_full_size(matter, v);
   if (full.witness) {
     set_different(v, *std::move(full.witness));
+    return;
+  }
+  if (!covers_declared_sizes(matter, full)) {
+    v->reason =
+        "equal at small sizes, but an index or extent decides a maximum or a branch, and not "
+        "all of the declared sizes were compared";
     return;
   }
   if (options.numerics && !passes_numerics(matter, field, v)) return;
