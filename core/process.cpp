@@ -65,13 +65,21 @@ bool write_all(int fd, const char* data, size_t size) {
   return true;
 }
 
+// The shadow of AddressSanitizer is terabytes of address space: no process with it lives under a
+// limit.
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool kLimitsMemory = false;
+#else
+constexpr bool kLimitsMemory = true;
+#endif
+
 // What a child does first.  Only async-signal-safe calls: another thread may hold any lock.
 void become_child(pid_t parent, int64_t memory_bytes) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);
   for (const int number : {SIGINT, SIGTERM, SIGXFSZ, SIGPIPE}) signal(number, SIG_DFL);
-  if (memory_bytes > 0) {
+  if (kLimitsMemory && memory_bytes > 0) {
     const rlimit limit{static_cast<rlim_t>(memory_bytes), static_cast<rlim_t>(memory_bytes)};
     setrlimit(RLIMIT_AS, &limit);
   }

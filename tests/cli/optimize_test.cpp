@@ -245,6 +245,9 @@ TEST(Optimize, ASecondInterruptEndsAtOnceWithNothingWritten) {
 
 // glibc's arenas alone would take more for 16 threads.
 TEST(Optimize, ALimitOnAddressSpaceEndsInAnAnswer) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the sanitizer's shadow alone takes more";
+#endif
   const Scratch scratch;
   const auto result = run_shell("ulimit -v 524288; \"$TOOL\" optimize '" SUNDOG_SOURCE_DIR
                                 "/benchmarks/programs/gqa_safe.sd' --states 20000 --threads 16 "
