@@ -15,6 +15,12 @@ std::string bound_text(double log2) {
 
 }  // namespace
 
+std::string microseconds(double us) {
+  char text[48];
+  std::snprintf(text, sizeof text, "%.2f us", us);
+  return text;
+}
+
 Evidence evidence_of(const verify::Verdict& verdict) {
   Evidence evidence;
   evidence.answer = std::string(verify::name(verdict.answer));

@@ -18,6 +18,9 @@ std::string numerics_word(const Evidence& evidence);
 // "kernel_check", ...}
 void write_evidence(JsonWriter& json, const Evidence& evidence);
 
+// "9.12 us"
+std::string microseconds(double us);
+
 // One line: "equivalent (2 rounds, error 2^-62; numerics passed; proof not attempted)".
 std::string evidence_line(const Evidence& evidence);
 

@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/evidence.h"
 #include "cli/interrupt.h"
 #include "cli/json.h"
 #include "cli/load.h"
@@ -16,12 +17,6 @@
 
 namespace sundog::cli {
 namespace {
-
-std::string us(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f us", value);
-  return text;
-}
 
 // "a, b"; "none" is the empty list.
 std::vector<std::string> listed(const std::string& text) {
@@ -72,7 +67,7 @@ std::string compared(const search::Explanation& e) {
 }
 
 std::string answer_text(const search::StructureQuestion& question, const search::Explanation& e) {
-  std::string text = "the pick takes " + us(e.pick_us) + ": " + e.pick + "\n";
+  std::string text = "the pick takes " + microseconds(e.pick_us) + ": " + e.pick + "\n";
   const std::string kind = "structures " + in_words(question);
   if (!e.never_stored.empty()) {
     text +=
@@ -82,7 +77,7 @@ std::string answer_text(const search::StructureQuestion& question, const search:
   } else if (e.best.empty()) {
     text += "there are no " + kind + (e.exhausted ? "" : ", as far as was searched") + "\n";
   } else {
-    text += "of " + kind + " the best takes " + us(e.best_us) + ", " + compared(e) +
+    text += "of " + kind + " the best takes " + microseconds(e.best_us) + ", " + compared(e) +
             (e.exhausted ? "" : ", as far as was searched") + ": " + e.best + "\n";
   }
   text += "in the search for the pick, of such structures:\n";
@@ -91,7 +86,8 @@ std::string answer_text(const search::StructureQuestion& question, const search:
     if (cut.times == 0) continue;
     text += "  " + std::string(name_of(static_cast<search::PruneRule>(r))) + ": left " +
             std::to_string(cut.times) + " times";
-    if (std::isfinite(cut.least_us)) text += ", the best having reached " + us(cut.least_us);
+    if (std::isfinite(cut.least_us))
+      text += ", the best having reached " + microseconds(cut.least_us);
     text += "\n";
   }
   return text + "  complete: " + std::to_string(e.structures) + "\n";
@@ -160,7 +156,7 @@ int explain(const Invocation& invocation) {
   };
   ProgressLine line(invocation.flag("quiet"));
   options.progress = [&line](const search::Progress& p) {
-    line.show("searched " + std::to_string(p.states) + " states, best " + us(p.best_us));
+    line.show("searched " + std::to_string(p.states) + " states, best " + microseconds(p.best_us));
   };
   const auto answer = search::explain(*program, *device, space, options, *question);
   line.clear();

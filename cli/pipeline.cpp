@@ -16,7 +16,6 @@
 #include "search/machine.h"
 #include "search/sizes.h"
 #include "search/superoptimize.h"
-#include "verify/prove.h"
 #include "verify/verdict.h"
 
 namespace sundog::cli {
@@ -27,12 +26,6 @@ double now_s() {
 }
 
 bool stopped(const PipelineOptions& options) { return options.stop != nullptr && *options.stop; }
-
-std::string microseconds(double us) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f us", us);
-  return text;
-}
 
 // "7", "12k", "3.4M"
 std::string short_count(uint64_t count) {
@@ -73,15 +66,6 @@ class Judge {
     const std::lock_guard lock(mutex_);
     return known_.emplace(key, std::move(evidence)).first->second;  // a map never moves its values
   }
-  // The same with a proof for all sizes, where the answer is equivalent and there is time for one.
-  Evidence proved(const MuGraph& graph) {
-    Evidence evidence = judge(graph);
-    if (evidence.answer == "equivalent" && prove_s_ > 0) {
-      evidence.proof = verify::to_string(
-          verify::prove(program_, graph, {.seconds = prove_s_, .rounding = options_.rounding}));
-    }
-    return evidence;
-  }
   bool accepts(const MuGraph& graph) {
     const Evidence& evidence = judge(graph);
     if (evidence.answer == "equivalent") return true;
@@ -95,9 +79,12 @@ class Judge {
            " candidates were not accepted; the best of them: " + first_refusal_;
   }
 
-  // Everything that is known to ask, the declared sizes included.
+  // Everything that is known to ask: the declared sizes too and, where there is time for one, a
+  // proof for all sizes.
   Evidence judge_pick(const MuGraph& graph) const {
     verify::VerifyOptions whole = options_;
+    whole.prove = prove_s_ > 0;
+    whole.prove_s = prove_s_;
     whole.full_size_work = verify::VerifyOptions().full_size_work;
     whole.numerics_work = verify::VerifyOptions().numerics_work;
     return evidence_of(verify::verify(program_, graph, whole));
@@ -158,7 +145,7 @@ Row make_row(StoredCandidate candidate, bool unfused, Judge& judge) {
   row.candidate = std::move(candidate);
   row.candidate.measured_us.reset();  // of another day
   if (row.candidate.structure.empty()) row.candidate.structure = one_line(row.candidate.graph);
-  row.candidate.evidence = judge.proved(row.candidate.graph);
+  row.candidate.evidence = judge.judge(row.candidate.graph);
   if (row.candidate.evidence.answer != "equivalent") {
     row.dropped = "verification: " + row.candidate.evidence.reason;
   }
@@ -435,7 +422,8 @@ Status choose_best(PipelineResult& result, const Program& program, const Device&
           if (options.progress) options.progress("bounds and races of " + row.candidate.structure);
           const verify::Safety safety =
               check_schedule(row.candidate.graph, *row.generated, options.prove_s);
-          row.candidate.evidence.proof += "; emitted kernels: " + verify::to_string(safety);
+          row.candidate.evidence.proof += kOfEmittedKernels;
+          row.candidate.evidence.proof += verify::to_string(safety);
         }
         row.candidate.evidence.kernel_check = result.kernel_check;
         result.best = i;

@@ -2,13 +2,16 @@
 // iteration (verify/smt_safety.h).
 #pragma once
 
-#include <string>
+#include <string_view>
 
 #include "codegen/generate.h"
 #include "core/mugraph.h"
 #include "verify/smt_safety.h"
 
 namespace sundog::cli {
+
+// What stands between the proof of a µGraph and what is shown about its kernels.
+inline constexpr std::string_view kOfEmittedKernels = "; emitted kernels: ";
 
 // require: `generated` was made of `graph`.
 verify::Safety check_schedule(const MuGraph& graph, const codegen::Generated& generated,

@@ -36,7 +36,7 @@ Result<verify::Verdict> judge_mugraph(const Invocation& invocation, const Progra
   generation.round_casts = options.rounding == Rounding::kEager;
   const Result<codegen::Generated> generated =
       codegen::generate(graph, program, *device, generation);
-  verdict.proof += "; emitted kernels: ";
+  verdict.proof += kOfEmittedKernels;
   verdict.proof += generated.ok()
                        ? verify::to_string(check_schedule(graph, *generated, options.prove_s))
                        : generated.error().message;

@@ -16,6 +16,7 @@
 #include "cli/load.h"
 #include "cli/pipeline.h"
 #include "cli/result_folder.h"
+#include "cli/schedule_check.h"
 #include "core/text.h"
 #include "verify/verdict.h"
 
@@ -75,8 +76,10 @@ Check check_text(const Stored& stored, const Device& device) {
   return check;
 }
 
-// The verdict of the same seeds.
-std::vector<Check> check_verdict(const Stored& stored, const Invocation& invocation) {
+// The verdict of the same seeds.  `text_holds`: the kernels that are stored are those of the
+// µGraph.
+std::vector<Check> check_verdict(const Stored& stored, const Invocation& invocation,
+                                 bool text_holds) {
   const Evidence& claimed = stored.best().evidence;
   verify::VerifyOptions options;
   options.seed = claimed.seed;
@@ -86,8 +89,12 @@ std::vector<Check> check_verdict(const Stored& stored, const Invocation& invocat
   const bool proved = claimed.proof.starts_with("proved");
   options.prove = proved;
   options.prove_s = invocation.seconds("prove-time");
-  const Evidence now =
-      evidence_of(verify::verify(stored.result.program, stored.best().graph, options));
+  Evidence now = evidence_of(verify::verify(stored.result.program, stored.best().graph, options));
+  if (proved && text_holds && claimed.proof.find(kOfEmittedKernels) != std::string::npos) {
+    const codegen::Generated emitted{stored.result.cuda, stored.result.plan, {}};
+    now.proof += kOfEmittedKernels;
+    now.proof += verify::to_string(check_schedule(stored.best().graph, emitted, options.prove_s));
+  }
   std::vector<Check> checks;
   const bool same = now.answer == "equivalent" && now.reason == claimed.reason;
   checks.push_back({"verdict", same ? "" : "it is " + now.answer + " now: " + now.reason});
@@ -137,7 +144,10 @@ Result<std::vector<Check>> check_all(const std::string& folder, const Invocation
   Result<std::vector<Check>> checks = check_files(stored, invocation);
   if (!checks.ok()) return checks.error();
   checks->push_back(check_text(stored, *device));
-  for (Check& check : check_verdict(stored, invocation)) checks->push_back(std::move(check));
+  const bool text_holds = checks->back().failure.empty();
+  for (Check& check : check_verdict(stored, invocation, text_holds)) {
+    checks->push_back(std::move(check));
+  }
   checks->push_back(check_kernel(stored, *device));
   return checks;
 }

@@ -12,6 +12,7 @@
 #include "codegen/emit_kernel.h"
 #include "codegen/emit_launcher.h"
 #include "codegen/target.h"
+#include "core/schedule/access.h"
 #include "core/schedule/kernel_plan.h"
 #include "core/schedule/memory_plan.h"
 
@@ -122,14 +123,11 @@ bool narrow_outputs(const Program& program) {
 Status fits_int(const MuGraph& graph, const Kernel& kernel) {
   constexpr double kMost = std::numeric_limits<int32_t>::max() - 65536.0;  // padding of a tile
   const auto largest = [&](const IndexExpr& e) {
-    double sum = std::abs(static_cast<double>(e.constant));
-    for (const auto& item : e.axes) {
-      sum += std::abs(static_cast<double>(item.coefficient)) *
-             static_cast<double>(kernel.factors[item.axis].extent);
-    }
-    for (const auto& item : e.sizes) {
-      sum += std::abs(static_cast<double>(item.coefficient)) *
-             static_cast<double>(graph.axes[item.axis].extent);
+    const Affine value = affine(graph, kernel, e);
+    double sum = std::abs(static_cast<double>(value.constant));
+    for (size_t f = 0; f < kernel.factors.size(); ++f) {
+      sum += std::abs(static_cast<double>(value.coefficients[f])) *
+             static_cast<double>(kernel.factors[f].extent);
     }
     return sum;
   };

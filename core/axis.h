@@ -22,6 +22,11 @@ class AxisSet {
   constexpr AxisSet() = default;
   constexpr explicit AxisSet(uint64_t bits) : bits_(bits) {}
   static constexpr AxisSet of(AxisId axis) { return AxisSet(uint64_t{1} << axis); }
+  static AxisSet of(const std::vector<AxisId>& axes) {
+    AxisSet set;
+    for (const AxisId axis : axes) set.insert(axis);
+    return set;
+  }
 
   constexpr uint64_t bits() const { return bits_; }
   constexpr bool empty() const { return bits_ == 0; }

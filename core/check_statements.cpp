@@ -11,12 +11,6 @@ namespace {
 
 std::string quoted(const std::string& name) { return "'" + name + "'"; }
 
-AxisSet set_of(const std::vector<AxisId>& list) {
-  AxisSet set;
-  for (AxisId a : list) set.insert(a);
-  return set;
-}
-
 // A loop that is being run.  Two loops over one factor, one after the other, are two.
 struct OpenLoop {
   AxisId factor = 0;
@@ -37,7 +31,7 @@ class Walk {
   Walk(const MuGraph& graph, const Kernel& kernel)
       : graph_(graph),
         kernel_(kernel),
-        grid_(set_of(kernel.grid)),
+        grid_(AxisSet::of(kernel.grid)),
         loops_of_(kernel.computations.size()) {}
 
   Status run() {
@@ -174,7 +168,7 @@ class Walk {
         return bad_input(where(id) + "it reduces the grid " + factor(f),
                          "store the partial result and reduce it in a later kernel");
       }
-      if (set_of(c.axes).has(f)) {
+      if (AxisSet::of(c.axes).has(f)) {
         return bad_input(where(id) + factor(f) + " is reduced and an axis of the result");
       }
       if (!looped_.has(f)) continue;
@@ -224,7 +218,7 @@ class Walk {
 
   Status check_local(uint32_t id, const LocalTerm& local) const {
     SUNDOG_RETURN_IF_ERROR(check_visible(where(id), local.computation));
-    if (!(local.axes == set_of(kernel_.computations[local.computation].axes))) {
+    if (!(local.axes == AxisSet::of(kernel_.computations[local.computation].axes))) {
       return bad_input(where(id) + "reads computation " +
                        quoted(kernel_.computations[local.computation].name) +
                        " with axes that it does not have");
@@ -247,7 +241,7 @@ class Walk {
         *loops_of_[c.rescale] != open_) {
       return bad_input(where(id) + "it is no sum over the loops of the maximum " + quoted(m.name));
     }
-    if (!set_of(c.axes).contains(set_of(m.axes))) {
+    if (!AxisSet::of(c.axes).contains(AxisSet::of(m.axes))) {
       return bad_input(where(id) + "the maximum " + quoted(m.name) + " has an axis that it lacks");
     }
     return {};
@@ -302,7 +296,7 @@ class Walk {
     int warps = 1;
     for (const WarpSplit& split : c.warps) {
       const bool own = split.factor < kernel_.factors.size() &&
-                       (set_of(c.axes).has(split.factor) ||
+                       (AxisSet::of(c.axes).has(split.factor) ||
                         (reduce != nullptr && reduce->axes.has(split.factor)));
       if (!own || split.count < 1 || split.count > kernel_.warps) {
         return bad_input(where(id) + "its warps are split along a factor or count it cannot have");
@@ -333,7 +327,7 @@ class Walk {
                        std::to_string(tensor.decl.extents.size()) + " dimensions");
     }
     AxisSet used;
-    const AxisSet tile = set_of(kernel_.computations[id].axes);
+    const AxisSet tile = AxisSet::of(kernel_.computations[id].axes);
     for (const IndexExpr& e : store.index) {
       for (const auto& item : e.axes) {
         if (item.axis < kernel_.factors.size() && (tile | bound()).has(item.axis)) continue;

@@ -15,12 +15,6 @@ namespace {
 
 bool is_sixteen_bit(DType t) { return t == DType::kF16 || t == DType::kBF16; }
 
-AxisSet axis_set(const std::vector<AxisId>& axes) {
-  AxisSet set;
-  for (AxisId a : axes) set.insert(a);
-  return set;
-}
-
 const ReduceTerm* root_reduction(const Kernel& kernel, const Computation& c) {
   return std::get_if<ReduceTerm>(&kernel.terms[c.value]);
 }
@@ -93,8 +87,8 @@ std::vector<Role> roles_of(const MuGraph& graph, const Kernel& kernel,
   for (uint32_t i = 0; i < count; ++i) {
     const Computation& c = kernel.computations[i];
     Role& role = roles[i];
-    role.tile = axis_set(c.axes);
-    role.loops = axis_set(loops[i]);
+    role.tile = AxisSet::of(c.axes);
+    role.loops = AxisSet::of(loops[i]);
     role.contraction = contraction_of(kernel, c);
     if (const auto* in = std::get_if<InputTerm>(&kernel.terms[c.value])) {
       role.is_load = true;
@@ -112,7 +106,7 @@ std::vector<Role> roles_of(const MuGraph& graph, const Kernel& kernel,
     for (uint32_t l : locals) {
       roles[l].users.push_back(i);
       if (role.is_reduction)
-        roles[l].reuse |= (role.tile | role.reduced) - axis_set(kernel.computations[l].axes);
+        roles[l].reuse |= (role.tile | role.reduced) - AxisSet::of(kernel.computations[l].axes);
     }
     if (role.contraction) {
       roles[role.contraction->left].is_operand = true;
@@ -190,7 +184,7 @@ void separate_operands(Kernel& kernel) {
       Computation c;
       c.name = source.name + "c";
       c.axes = source.axes;
-      c.value = kernel.terms.local(operand, axis_set(source.axes));
+      c.value = kernel.terms.local(operand, AxisSet::of(source.axes));
       kernel.computations.push_back(std::move(c));
       SUNDOG_CHECK(insert_after(kernel.body, operand, accumulated, {Compute{copy}}, kernel));
       std::vector<IndexExpr> identity;

@@ -190,8 +190,8 @@ class Descent {
     const Split& s = plan_.splits[i];
     const SplitExtents e = extents_at(s, candidates_[i][pick], count(s));
     extents_[s.inner] = std::max<int64_t>(e.inner, 1);
-    if (s.outer != kNoFactor) extents_[s.outer] = e.outer;
-    if (s.part != kNoFactor) extents_[s.part] = e.part;
+    if (s.outer != kNoFactor) extents_[s.outer] = std::max<int64_t>(e.outer, 1);
+    if (s.part != kNoFactor) extents_[s.part] = std::max<int64_t>(e.part, 1);
   }
 
   double evaluate() {

@@ -16,12 +16,6 @@
 namespace sundog::verify {
 namespace {
 
-AxisSet set_of(const std::vector<AxisId>& list) {
-  AxisSet set;
-  for (const AxisId a : list) set.insert(a);
-  return set;
-}
-
 // Each condition of every term of `guard` is one of `m`.
 bool has_conditions(const Forms& forms, const Monomial& m, FormId guard) {
   if (forms[guard].terms.size() != 1) return false;
@@ -209,10 +203,9 @@ uint32_t SymbolicKernel::running_tag(uint32_t id) {
 
 Symbolic SymbolicKernel::local(uint32_t id) {
   if (accumulators_.contains(id)) {
-    AxisSet varies = dependences_[id].factors;
-    for (const AxisId f : loops_of_[id]) varies.insert(f);
-    AxisSet fixed = varies & set_of(kernel_.computations[id].axes);
-    for (const AxisId f : kernel_.grid) fixed.insert(f);
+    const AxisSet varies = dependences_[id].factors | AxisSet::of(loops_of_[id]);
+    AxisSet fixed =
+        (varies & AxisSet::of(kernel_.computations[id].axes)) | AxisSet::of(kernel_.grid);
     for (const Loop* loop : open_) fixed.insert(loop->factor);
     std::vector<IndexId> at;
     for (const AxisId f : varies& fixed) at.push_back(forms_.indices.of_variable(variables_[f]));
@@ -255,13 +248,13 @@ void SymbolicKernel::compute(uint32_t id) {
 // The condition that the index along each of these axes is inside it.
 FormId SymbolicKernel::presence(AxisSet along, uint32_t id) {
   const Computation& c = kernel_.computations[id];
-  AxisSet bound = set_of(c.axes) | set_of(kernel_.grid) | set_of(loops_of_[id]);
+  AxisSet bound = AxisSet::of(c.axes) | AxisSet::of(kernel_.grid) | AxisSet::of(loops_of_[id]);
   if (const auto* term = std::get_if<ReduceTerm>(&kernel_.terms[c.value])) bound |= term->axes;
   Indices& indices = forms_.indices;
   FormId result = forms_.one();
   for (const AxisId a : along) {
     if (is_split_[a] == 0) continue;
-    if (!bound.contains(set_of(sundog::factors_of(kernel_, a)))) {
+    if (!bound.contains(AxisSet::of(sundog::factors_of(kernel_, a)))) {
       fail(name(id) + " varies with a part of axis " + graph_.axes[a].name);
       return forms_.zero();
     }

@@ -11,16 +11,6 @@
 #include "verify/symbolic_kernel.h"
 
 namespace sundog::verify {
-namespace {
-
-AxisSet set_of(const std::vector<AxisId>& list) {
-  AxisSet set;
-  for (const AxisId a : list) set.insert(a);
-  return set;
-}
-
-}  // namespace
-
 // --- trims
 
 // An implication was shown with the extents of inner factors as they are.
@@ -94,7 +84,7 @@ bool SymbolicKernel::store_covers(const Store& store, const std::string& what) {
     fail(what + " is not indexed by the axes of its dimensions");
     return false;
   }
-  AxisSet needed = set_of(kernel_.computations[id].axes);
+  AxisSet needed = AxisSet::of(kernel_.computations[id].axes);
   for (const Loop* loop : open_) {
     needed.insert(loop->factor);
     if (!loop->trim.empty()) {
@@ -102,7 +92,7 @@ bool SymbolicKernel::store_covers(const Store& store, const std::string& what) {
       return false;
     }
   }
-  needed |= set_of(kernel_.grid) & dependences_[id].factors;
+  needed |= AxisSet::of(kernel_.grid) & dependences_[id].factors;
   if (!used.contains(needed)) {
     fail(what + " writes elements again for each index of a factor");
     return false;

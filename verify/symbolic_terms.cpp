@@ -147,9 +147,23 @@ class ProgramTerms : public SymbolicTerms {
   bool is_candidate_;
 };
 
-void add_symbol(Forms& forms, AxisSymbols* symbols, const std::string& name, DomainId domain) {
-  symbols->domains.push_back(domain);
-  symbols->variables.push_back(forms.indices.variable(name, domain));
+// A symbol for each axis, over the domain of its class; `of_class` has those that are known
+// already.
+AxisSymbols symbols_over(Forms& forms, const Program& program, const AxisClasses& classes,
+                         std::map<uint32_t, DomainId> of_class, bool fixed_sizes) {
+  AxisSymbols symbols;
+  for (AxisId a = 0; a < program.axes.size(); ++a) {
+    const Axis& axis = program.axes[a];
+    const uint32_t c = classes.class_of[a];
+    if (!of_class.contains(c)) {
+      const bool fixed = fixed_sizes || classes.pinned[a] != 0;
+      const auto extent = fixed ? std::optional<int64_t>(axis.extent) : std::nullopt;
+      of_class.emplace(c, forms.indices.domain(axis.name, extent));
+    }
+    symbols.domains.push_back(of_class[c]);
+    symbols.variables.push_back(forms.indices.variable(axis.name, of_class[c]));
+  }
+  return symbols;
 }
 
 // The axis that a dimension of a tensor is declared with, if it is one axis.
@@ -162,20 +176,7 @@ std::optional<AxisId> axis_of_dimension(const TensorDecl& tensor, size_t d) {
 }  // namespace
 
 AxisSymbols axis_symbols(Forms& forms, const Program& program, bool fixed_sizes) {
-  const AxisClasses classes = axis_classes(program);
-  AxisSymbols symbols;
-  std::map<uint32_t, DomainId> of_class;
-  for (AxisId a = 0; a < program.axes.size(); ++a) {
-    const Axis& axis = program.axes[a];
-    const uint32_t c = classes.class_of[a];
-    if (!of_class.contains(c)) {
-      const bool fixed = fixed_sizes || classes.pinned[a] != 0;
-      const auto extent = fixed ? std::optional<int64_t>(axis.extent) : std::nullopt;
-      of_class.emplace(c, forms.indices.domain(axis.name, extent));
-    }
-    add_symbol(forms, &symbols, axis.name, of_class[c]);
-  }
-  return symbols;
+  return symbols_over(forms, program, axis_classes(program), {}, fixed_sizes);
 }
 
 AxisSymbols axis_symbols(Forms& forms, const Program& program, const Program& known,
@@ -196,18 +197,7 @@ AxisSymbols axis_symbols(Forms& forms, const Program& program, const Program& kn
       if (other.tensor.name == output.tensor.name) match(output.tensor, other.tensor);
     }
   }
-  AxisSymbols result;
-  for (AxisId a = 0; a < program.axes.size(); ++a) {
-    const Axis& axis = program.axes[a];
-    const uint32_t c = classes.class_of[a];
-    if (!of_class.contains(c)) {
-      const bool fixed = fixed_sizes || classes.pinned[a] != 0;
-      const auto extent = fixed ? std::optional<int64_t>(axis.extent) : std::nullopt;
-      of_class.emplace(c, forms.indices.domain(axis.name, extent));
-    }
-    add_symbol(forms, &result, axis.name, of_class[c]);
-  }
-  return result;
+  return symbols_over(forms, program, classes, std::move(of_class), fixed_sizes);
 }
 
 std::vector<Symbolic> symbolic_outputs(SymbolicAlgebra& algebra, const Program& program,

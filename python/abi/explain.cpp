@@ -8,12 +8,6 @@
 namespace sundog::abi {
 namespace {
 
-std::string us(double value) {
-  char text[48];
-  std::snprintf(text, sizeof text, "%.2f us", value);
-  return text;
-}
-
 std::string kernel_line(const codegen::PlanKernel& kernel) {
   std::string text = "  " + kernel.name + ": " + std::to_string(kernel.grid[0]);
   for (size_t d = 1; d < 3; ++d) {
@@ -24,8 +18,8 @@ std::string kernel_line(const codegen::PlanKernel& kernel) {
 }
 
 std::string times(const cli::StoredCandidate& candidate) {
-  std::string text = "predicted " + us(candidate.predicted_us);
-  if (candidate.measured_us) text += ", measured " + us(*candidate.measured_us);
+  std::string text = "predicted " + cli::microseconds(candidate.predicted_us);
+  if (candidate.measured_us) text += ", measured " + cli::microseconds(*candidate.measured_us);
   return text;
 }
 

@@ -57,7 +57,8 @@ TEST_F(Optimized, JsonHasEveryField) {
   EXPECT_GE(verdict["field"]["rounds"].number, 1);
   EXPECT_LE(verdict["field"]["error_bound"].number, 0x1p-60);
   EXPECT_GT(verdict["field"]["error_bound"].number, 0);
-  EXPECT_EQ(verdict["proof"].kind, JsonValue::kString);
+  EXPECT_TRUE(verdict["proof"].text.starts_with("proved")) << verdict["proof"].text;
+  EXPECT_TRUE(contains(verdict["proof"].text, "emitted kernels")) << verdict["proof"].text;
   EXPECT_EQ(verdict["numerics"].text, "passed");
   EXPECT_TRUE(contains(verdict["kernel_check"].text, "passed")) << verdict["kernel_check"].text;
   const JsonValue& search = json["search"];

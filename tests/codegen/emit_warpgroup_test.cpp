@@ -91,21 +91,7 @@ TEST(EmitWarpgroup, ChainsProductsThroughRegisters) {
 
 // What the emulator says of attention whose emitted text was changed.
 std::string broken(const std::string& from, const std::string& to) {
-  const GenerateCase c = attention();
-  const Result<Program> program = parse_program(c.program, "p.sd", {});
-  const Result<MuGraph> graph = parse_mugraph(c.graph, "p.mu", *program);
-  const Result<Generated> generated = generate(*graph, *program, *find_device("h200"), {});
-  std::string text = generated->cuda;
-  const size_t kernels = text.find("extern \"C\" __global__");
-  size_t at = text.find(from, kernels);
-  EXPECT_NE(at, std::string::npos) << from;
-  for (; at != std::string::npos; at = text.find(from, at + to.size())) {
-    text.replace(at, from.size(), to);
-  }
-  const Result<CheckData> data = make_check_data(*program, Rounding::kWide, 1e9, 11);
-  const Result<EmulatedRun> run = run_on_emulator(*program, generated->plan, text, *data,
-                                                  kernel_tolerance(*program, *graph), {});
-  return run.ok() ? run->failure() : to_string(run.error());
+  return run_changed(attention(), from, to).failure;
 }
 
 TEST(EmitWarpgroup, NeedsFencesGroupsAndWaits) {

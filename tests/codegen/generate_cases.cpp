@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "codegen/generate.h"
 #include "codegen/kernel_check.h"
 #include "codegen/launch_emulator.h"
@@ -11,7 +13,9 @@
 namespace sundog::codegen {
 namespace {
 
-Status run(const GenerateCase& c, GenerateOutcome& outcome) {
+using Change = std::function<void(std::string&)>;  // of the emitted text
+
+Status run(const GenerateCase& c, const Change& change, GenerateOutcome& outcome) {
   const Result<Program> program = parse_program(c.program, c.name + ".sd", {});
   if (!program.ok()) return program.error();
   const Result<MuGraph> graph = parse_mugraph(c.graph, c.name + ".mu", *program);
@@ -21,6 +25,7 @@ Status run(const GenerateCase& c, GenerateOutcome& outcome) {
   if (!device.ok()) return device.error();
   Result<Generated> generated = generate(*graph, *program, *device, {});
   if (!generated.ok()) return generated.error();
+  if (change) change(generated->cuda);
   outcome.cuda = generated->cuda;
   const Result<CheckData> data = make_check_data(*program, Rounding::kWide, 1e9, 11);
   if (!data.ok()) return data.error();
@@ -33,13 +38,25 @@ Status run(const GenerateCase& c, GenerateOutcome& outcome) {
   return {};
 }
 
-}  // namespace
-
-GenerateOutcome run_case(const GenerateCase& c) {
+GenerateOutcome outcome_of(const GenerateCase& c, const Change& change) {
   GenerateOutcome outcome;
-  const Status status = run(c, outcome);
+  const Status status = run(c, change, outcome);
   if (!status.ok()) outcome.failure = to_string(status.error());
   return outcome;
+}
+
+}  // namespace
+
+GenerateOutcome run_case(const GenerateCase& c) { return outcome_of(c, {}); }
+
+GenerateOutcome run_changed(const GenerateCase& c, const std::string& from, const std::string& to) {
+  return outcome_of(c, [&](std::string& text) {
+    size_t at = text.find(from, text.find("extern \"C\" __global__"));
+    EXPECT_NE(at, std::string::npos) << from;
+    for (; at != std::string::npos; at = text.find(from, at + to.size())) {
+      text.replace(at, from.size(), to);
+    }
+  });
 }
 
 void expect_right(const GenerateCase& c) {

@@ -21,6 +21,9 @@ struct GenerateOutcome {
 // For the device "h200".
 GenerateOutcome run_case(const GenerateCase& c);
 
+// The same with each `from` in the kernels' text, of which there must be one, replaced by `to`.
+GenerateOutcome run_changed(const GenerateCase& c, const std::string& from, const std::string& to);
+
 // EXPECTs that the case passes; the failure shows its texts.
 void expect_right(const GenerateCase& c);
 

@@ -172,10 +172,8 @@ def lower_groups(partition: Partition) -> list[tuple[Group, Program]]:
     return []
 
 
-def _fallback(partition: Partition, group: Group) -> torch.fx.GraphModule:
-    """The group as PyTorch would run it."""
-    graph = torch.fx.Graph()
-    env = {node: graph.placeholder(node.name) for node in group.inputs}
+def _copier(graph: torch.fx.Graph, env: dict[Any, Any]) -> Callable[[Any], Any]:
+    """Of a node of another graph: its value in `graph`, copied there with its operands unless `env` has it."""
 
     def copied(node: Any) -> Any:
         if node not in env:
@@ -184,6 +182,15 @@ def _fallback(partition: Partition, group: Group) -> torch.fx.GraphModule:
             env[node] = graph.node_copy(node, lambda n: env[n])
         return env[node]
 
+    return copied
+
+
+def _fallback(partition: Partition, group: Group) -> torch.fx.GraphModule:
+    """The group as PyTorch would run it."""
+    graph = torch.fx.Graph()
+    env = {node: graph.placeholder(node.name) for node in group.inputs}
+
+    copied = _copier(graph, env)
     for node in group.nodes:
         copied(node)
     outputs = [_as_declared(graph, env[n], n.meta["val"]) for n in group.outputs]
@@ -288,14 +295,7 @@ class Compiler:
         root = torch.nn.Module()
         old = partition.graph
 
-        def needed(node: Any) -> Any:
-            """A value in the new graph; views are made where they are wanted."""
-            if node not in env:
-                for operand in node.all_input_nodes:
-                    needed(operand)
-                env[node] = graph.node_copy(node, lambda n: env[n])
-            return env[node]
-
+        needed = _copier(graph, env)  # views are made where they are wanted
         units: list[tuple[int, int, Any]] = []
         position = {node: i for i, node in enumerate(old.nodes)}
         for node in old.nodes:
