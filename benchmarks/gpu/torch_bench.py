@@ -203,6 +203,25 @@ def prepare(args):
             print(family, shape, report, sep="\n", flush=True)
 
 
+def warm(args, ways):
+    """Searches and compiles all that a measured run needs and times nothing, so that several processes may do it
+    at once: results stay in --results, those of torch.compile in its cache."""
+    for family in args.families:
+        for shape in args.shapes:
+            block, inputs = blocks.example(family, dtype=torch.bfloat16, device="cuda", **SHAPES[shape], **SIZES[family])
+            with torch.no_grad():
+                for way in ways:
+                    start = time.time()
+                    try:
+                        call, report = compiled(way, block, args.results, args.budget)
+                        call(*inputs)
+                        if report is not None:
+                            subgraphs(report)
+                    except Exception as error:  # noqa: BLE001
+                        print(family, shape, way, f"{type(error).__name__}: {error}"[:300])
+                    print(f"{family} {shape} {way}: {time.time() - start:.0f} s", flush=True)
+
+
 def table(rows):
     lines = ["| block | shape | eager us | max-autotune us | sundog us | fused | error |", "|---|---|---|---|---|---|---|"]
     for row in rows:
@@ -220,13 +239,17 @@ def main():
     ):  # fmt: skip
         parser.add_argument("--" + name, default=otherwise)
     parser.add_argument("--prepare", action="store_true")
+    parser.add_argument("--warm", action="store_true", help="fill the caches, time nothing")
     parser.add_argument("--rank", action="store_true", help="time the candidates of the results first")
     parser.add_argument("--no-overhead", action="store_true")
     args = parser.parse_args()
-    args.families, args.shapes = args.families.split(","), args.shapes.split(",")
+    args.families, args.shapes = [f for f in args.families.split(",") if f], [s for s in args.shapes.split(",") if s]
     if args.prepare:
         return prepare(args)
     found = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "sundog": sundog.version(), "rows": []}
+    ways = [*args.baselines.split(","), "sundog"]
+    if args.warm:
+        return warm(args, ways)
     if not args.no_overhead:
         found["launch_us"] = overhead(args.results)
         print(json.dumps(found["launch_us"], indent=1), flush=True)
@@ -234,7 +257,7 @@ def main():
         rank(args)
     for family in args.families:
         for shape in args.shapes:
-            found["rows"].append(measure(family, shape, args, [*args.baselines.split(","), "sundog"]))
+            found["rows"].append(measure(family, shape, args, ways))
             pathlib.Path(args.out).write_text(json.dumps(found, indent=1))
             print(table(found["rows"][-1:]).splitlines()[-1], flush=True)
     print(table(found["rows"]))

@@ -6,6 +6,7 @@ import ctypes
 import functools
 import os
 import pathlib
+import threading
 from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_void_p
 from typing import Any, Callable, Sequence
 
@@ -130,6 +131,24 @@ def checked(function: Callable[..., int], *arguments: Any) -> None:
         if not error:
             raise SundogError("out of memory", code="internal")
         _raise(error)
+
+
+class ErrorCell(threading.local):
+    """A place for the error of a call that is made so often that making a place for each would show: one a
+    thread."""
+
+    def __init__(self) -> None:
+        self.pointer = c_void_p()
+        self.reference = byref(self.pointer)
+
+    def throw(self) -> None:
+        error, self.pointer.value = c_void_p(self.pointer.value), None
+        if not error:
+            raise SundogError("out of memory", code="internal")
+        _raise(error)
+
+
+launch_errors = ErrorCell()
 
 
 class Handle:

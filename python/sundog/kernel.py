@@ -26,9 +26,9 @@ class Loaded:
 
     def launch(self, inputs: Any, outputs: Any, workspace: int = 0, stream: int = 0) -> None:
         """Addresses, as ctypes arrays of void pointers, in the order of the program."""
-        error = _library.c_void_p()
-        if self._launch(self._pointer, inputs, outputs, workspace, stream, _library.byref(error)):
-            _library._raise(error)
+        error = _library.launch_errors
+        if self._launch(self._pointer, inputs, outputs, workspace, stream, error.reference):
+            error.throw()
 
 
 class Kernel:

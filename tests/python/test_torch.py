@@ -205,8 +205,8 @@ class Contract(unittest.TestCase):
     def test_masks_windows_and_layouts(self):
         def function(q, k, v, mask, bias):
             s = q @ k.transpose(-1, -2) * 0.25 + bias
-            rows = torch.arange(6)[:, None]
-            s = s.masked_fill(torch.arange(6)[None, :] > rows, float("-inf"))
+            rows = torch.arange(6, device=s.device)[:, None]
+            s = s.masked_fill(torch.arange(6, device=s.device)[None, :] > rows, float("-inf"))
             s = torch.where(mask, s, -1e4)
             return torch.stack((torch.softmax(s, -1) @ v, v.flip(0) if False else v * 2), 1)[:, :, ::2]
 

@@ -8,6 +8,7 @@ emulator, or leaves the work to PyTorch.
 from __future__ import annotations
 
 import ctypes
+import functools
 import hashlib
 import itertools
 import logging
@@ -15,6 +16,8 @@ import threading
 from typing import Any, Callable, Sequence
 
 import torch
+from torch import empty_strided
+from torch.compiler import is_compiling
 
 from sundog import _library
 from sundog._library import SundogError
@@ -26,9 +29,14 @@ log = logging.getLogger("sundog")
 EMULATED_WORK = 2e6
 ALIGNMENT = 16
 
-_names: dict[str, Any] = {}
 _lock = threading.Lock()
 _numbers = itertools.count()
+
+
+@functools.lru_cache(maxsize=None)
+def _operators() -> torch.library.Library:
+    """Where kernels are registered; what is in it lives as long as it does."""
+    return torch.library.Library("sundog", "FRAGMENT")
 
 
 class Expected:
@@ -74,6 +82,8 @@ class FusedKernel:
         self.on = self._where(on)
         self._op: Any = None
         self._single = len(self.outputs) == 1
+        # What a call compares, without a lookup by name for each.
+        self._facts = [(e.dtype, e.shape, e.device, e.stride, e.align) for e in self.inputs]
         self._input_array = ctypes.c_void_p * max(len(self.inputs), 1)
         self._output_array = ctypes.c_void_p * len(self.outputs)
         if self.on in ("gpu", "emulator"):
@@ -101,53 +111,57 @@ class FusedKernel:
             self._loaded = self.kernel.load(self._index)
         self.workspace_bytes = self._loaded.workspace_bytes
         # Most calls have the same few shapes: what does not change is made once.
-        self._layouts = [(e.shape, e.stride, e.dtype) for e in self.outputs]
+        self._layouts = [(e.shape, e.stride, e.dtype, self.device) for e in self.outputs]
 
     # Calling --------------------------------------------------------------------------------------
 
     def __call__(self, *tensors: torch.Tensor) -> Any:
-        if torch.compiler.is_compiling():
+        if is_compiling():
             return self.op(*tensors)
         return self._run(*tensors)
 
     def _run(self, *tensors: torch.Tensor) -> Any:
-        if len(tensors) != len(self.inputs):
+        if len(tensors) != len(self._facts):
             raise SundogError(f"{self.name} takes {len(self.inputs)} tensors and got {len(tensors)}")
         addresses = []
         kept = []  # copies must live until the launches are enqueued
-        for expected, value in zip(self.inputs, tensors):
-            try:
-                good = (
-                    value.dtype is expected.dtype and value.shape == expected.shape and value.device == expected.device
-                )
-            except AttributeError:
-                good = False
-            if not good:
-                raise SundogError(expected.complaint(value) or f"{expected.name} does not fit")
-            address = value.data_ptr()
-            if value.stride() != expected.stride or address % expected.align:
-                if not _same_memory_order(expected.shape, value.stride(), expected.stride) or address % expected.align:
-                    value = self._copied(expected, value)
+        try:
+            for (dtype, shape, device, stride, align), value in zip(self._facts, tensors):
+                if value.dtype is not dtype or value.shape != shape or value.device != device:
+                    raise self._misfit(tensors)
+                address = value.data_ptr()
+                if value.stride() != stride or address % align:
+                    value = self._in_order(self.inputs[len(addresses)], value)
                     kept.append(value)
                     address = value.data_ptr()
-            addresses.append(address)
+                addresses.append(address)
+        except AttributeError:
+            raise self._misfit(tensors) from None
         if self.on == "eager":
             assert self.fallback is not None
             return self.fallback(*tensors)
-        device = self.device
-        results = [torch.empty_strided(s, st, dtype=dt, device=device) for s, st, dt in self._layouts]
+        results = [empty_strided(s, st, dtype=dt, device=d) for s, st, dt, d in self._layouts]
         inputs = self._input_array(*addresses)
         outputs = self._output_array(*[r.data_ptr() for r in results])
         if self.on == "emulator":
             self._loaded.launch(inputs, outputs)
         else:
-            stream = torch._C._cuda_getCurrentRawStream(self._index)
             workspace = 0
             if self.workspace_bytes:
-                scratch = torch.empty(self.workspace_bytes, dtype=torch.uint8, device=device)
+                scratch = torch.empty(self.workspace_bytes, dtype=torch.uint8, device=self.device)
                 workspace = scratch.data_ptr()
-            self._loaded.launch(inputs, outputs, workspace, stream)
+            self._loaded.launch(inputs, outputs, workspace, torch._C._cuda_getCurrentRawStream(self._index))
         return results[0] if self._single else tuple(results)
+
+    def _misfit(self, tensors: Sequence[Any]) -> SundogError:
+        """The first complaint about what a call got."""
+        complaints = [complaint for e, value in zip(self.inputs, tensors) if (complaint := e.complaint(value))]
+        return SundogError(complaints[0] if complaints else f"{self.name}: an input does not fit")
+
+    def _in_order(self, expected: Expected, value: torch.Tensor) -> torch.Tensor:
+        """The tensor as the kernel reads it: itself where its strides differ in extents of one alone."""
+        same = _same_memory_order(expected.shape, value.stride(), expected.stride)
+        return value if same and value.data_ptr() % expected.align == 0 else self._copied(expected, value)
 
     def _copied(self, expected: Expected, value: torch.Tensor) -> torch.Tensor:
         """The same values in the memory order that the kernel reads."""
@@ -187,12 +201,15 @@ class FusedKernel:
     def _register(self) -> Any:
         source = self.kernel.cuda_source.encode()
         digest = hashlib.sha256(source).hexdigest()[:10]
-        name = f"sundog::{self.name}_{digest}_{next(_numbers)}"
+        name = f"{self.name}_{digest}_{next(_numbers)}"
         arguments = ", ".join(f"Tensor x{i}" for i in range(len(self.inputs)))
         result = "Tensor" if self._single else "(" + ", ".join(["Tensor"] * len(self.outputs)) + ")"
-        op = torch.library.custom_op(name, self._run, mutates_args=(), schema=f"({arguments}) -> {result}")
+        # Not by torch.library.custom_op, which wraps each call in Python that takes longer than the launch.
+        library = _operators()
+        library.define(f"{name}({arguments}) -> {result}", tags=(torch.Tag.pt2_compliant_tag,))
+        for key in ("CPU", "CUDA"):
+            library.impl(name, self._run, key)
 
-        @op.register_fake
         def fake(*tensors: Any) -> Any:
             for expected, value in zip(self.inputs, tensors):
                 if tuple(value.shape) != expected.shape or value.dtype != expected.dtype:
@@ -205,8 +222,8 @@ class FusedKernel:
             ]
             return made[0] if self._single else tuple(made)
 
-        _names[name] = op
-        return getattr(torch.ops.sundog, name.removeprefix("sundog::")).default
+        torch.library.register_fake(f"sundog::{name}", fake, lib=library)
+        return getattr(torch.ops.sundog, name).default
 
     def __repr__(self) -> str:
         return f"<sundog.torch.FusedKernel {self.name} on {self.on}: {self.kernel!r}>"
