@@ -3,18 +3,21 @@
 # so that no variable must be set there), the scripts of this folder, and a result for each line of
 # programs.txt, so that nothing is searched where GPU time is short.
 #
-#   benchmarks/gpu/bundle.sh [--out DIR] [--budget TIME] [--only PATTERN] [--no-results]
+#   benchmarks/gpu/bundle.sh [--out DIR] [--budget TIME] [--only PATTERN] [--top N] [--no-results]
+#
+#   --top N     candidates that a result holds (default: 8; more to compare prediction with the clock)
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.."
 
-budget=20s only=. results=1 bundle=build/bundle
+budget=20s only=. top=8 results=1 bundle=build/bundle
 while (($#)); do
   case "$1" in
     --budget) budget=$2; shift 2 ;;
     --out) bundle=$2; shift 2 ;;
     --only) only=$2; shift 2 ;;
+    --top) top=$2; shift 2 ;;
     --no-results) results=0; shift ;;
-    *) sed -n '2,7s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    *) sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
   esac
 done
 
@@ -30,7 +33,7 @@ strip "$bundle/sundog"
 ldd "$bundle/sundog" | awk '$3 ~ /^\// {print $3}' |
   grep -Ev '/(libc|libm|libdl|libpthread|librt|libstdc\+\+|libgcc_s|ld-linux[^/]*)\.so' |
   while read -r library; do cp -L "$library" "$bundle/"; done
-cp benchmarks/gpu/run_all.sh benchmarks/gpu/results.py benchmarks/gpu/programs.txt "$bundle/"
+cp benchmarks/gpu/run_all.sh benchmarks/gpu/results.py benchmarks/gpu/correlate.py benchmarks/gpu/programs.txt "$bundle/"
 
 failed=0
 if ((results)); then
@@ -40,7 +43,7 @@ if ((results)); then
     for define in $defines; do arguments+=(-D "$define"); done
     echo "optimizing $name" >&2
     if ! "$build/sundog" optimize "benchmarks/programs/$program.sd" "${arguments[@]}" --target h200 \
-      --budget "$budget" --no-gpu --quiet --out "$bundle/results/$name" >"$bundle/$name.log" 2>&1; then
+      --budget "$budget" --top "$top" --no-gpu --quiet --out "$bundle/results/$name" >"$bundle/$name.log" 2>&1; then
       echo "  failed: $(tail -n 1 "$bundle/$name.log")" >&2
       failed=$((failed + 1))
     fi

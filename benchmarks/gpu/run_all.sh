@@ -1,27 +1,29 @@
 #!/usr/bin/env bash
 # Checks and times on a GPU every result of a bundle (bundle.sh), and writes a table.
 #
-#   BUNDLE/run_all.sh OUT [--seconds N] [--only PATTERN] [--tune] [--sanitize PATTERN] [--dry-run]
+#   BUNDLE/run_all.sh OUT [--seconds N] [--only PATTERN] [--tune [--top N]] [--sanitize PATTERN] [--dry-run]
 #
 #   OUT                 folder for the numbers: results.json, results.md, logs/
 #   --seconds N         stop starting new work after N seconds (default: 540)
 #   --only PATTERN      results whose name matches
 #   --tune              time all candidates of a result first and keep the best (OUT/tuned)
+#   --top N             how many candidates (default: 8); correlate.py compares their times with the predictions
 #   --sanitize PATTERN  run those also under compute-sanitizer, memcheck and racecheck
 #   --dry-run           use the emulator: shows that the scripts work where there is no GPU
 set -uo pipefail
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 
-usage() { sed -n '2,12s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+usage() { sed -n '2,13s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 [[ $# -ge 1 && $1 != -* ]] || usage
 out=$1
 shift
-seconds=540 only=. tune=0 sanitize= dry=0
+seconds=540 only=. tune=0 top=8 sanitize= dry=0
 while (($#)); do
   case "$1" in
     --seconds) seconds=$2; shift 2 ;;
     --only) only=$2; shift 2 ;;
     --tune) tune=1; shift ;;
+    --top) top=$2; shift 2 ;;
     --sanitize) sanitize=$2; shift 2 ;;
     --dry-run) dry=1; shift ;;
     *) usage ;;
@@ -68,8 +70,8 @@ for folder in "$here"/results/*/; do
     continue
   fi
   if ((tune)); then
-    if timeout "$(($(left) < 120 ? $(left) : 120))" "$sundog" optimize "$folder/program.sd" --from "$folder" \
-      --target h200 --no-check --quiet --json --out "$out/tuned/$name" \
+    if timeout "$(($(left) < 240 ? $(left) : 240))" "$sundog" optimize "$folder/program.sd" --from "$folder" \
+      --target h200 --top "$top" --no-check --quiet --json --out "$out/tuned/$name" \
       >"$out/runs/$name.tune.json" 2>"$out/logs/$name.tune.txt"; then
       folder=$out/tuned/$name
     else
@@ -89,3 +91,4 @@ for folder in "$here"/results/*/; do
 done
 
 python3 "$here/results.py" "$out"
+if ((tune)); then python3 "$here/correlate.py" "$out"; fi
