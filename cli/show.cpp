@@ -2,7 +2,9 @@
 
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/cost_table.h"
 #include "cli/graph_view.h"
+#include "cli/kernel_run.h"
 #include "cli/load.h"
 #include "cli/result_folder.h"
 #include "core/proto.h"
@@ -11,7 +13,7 @@
 namespace sundog::cli {
 namespace {
 
-enum class Form { kText, kDot, kProto };
+enum class Form { kText, kDot, kProto, kCost };
 
 // Bytes go to files and pipes, the readable form to a terminal.
 bool readable(const Invocation& invocation) {
@@ -19,8 +21,24 @@ bool readable(const Invocation& invocation) {
   return (output.empty() || output == "-") && isatty(STDOUT_FILENO) == 1;
 }
 
+std::string shown(const MuGraph& graph, const Program& program, Form form, bool text,
+                  const Device& device) {
+  switch (form) {
+    case Form::kText:
+      return print(graph, program);
+    case Form::kDot:
+      return dot(graph, program);
+    case Form::kProto:
+      return text ? proto_text(graph) : serialize(graph);
+    case Form::kCost:
+      return cost_table(graph, device);
+  }
+  return {};
+}
+
 std::string shown(const Program& program, Form form, bool text) {
   switch (form) {
+    case Form::kCost:  // refused before
     case Form::kText:
       return print(program);
     case Form::kDot:
@@ -31,29 +49,19 @@ std::string shown(const Program& program, Form form, bool text) {
   return {};
 }
 
-std::string shown(const Candidate& candidate, Form form, bool text) {
-  switch (form) {
-    case Form::kText:
-      return print(candidate.graph, candidate.program);
-    case Form::kDot:
-      return dot(candidate.graph, candidate.program);
-    case Form::kProto:
-      return text ? proto_text(candidate.graph) : serialize(candidate.graph);
+Result<std::string> shown(const StoredResult& result, Form form, bool text, const Invocation& in,
+                          const Device& device) {
+  const std::vector<StoredCandidate>& all = result.report.candidates;
+  if (in.given("candidate")) {
+    const auto n = static_cast<size_t>(in.integer("candidate"));
+    if (n >= all.size()) {
+      return bad_input("this result has " + std::to_string(all.size()) + " candidates, from 0");
+    }
+    return shown(all[n].graph, result.program, form, text, device);
   }
-  return {};
-}
-
-std::string shown(const StoredResult& result, Form form, bool text) {
-  const StoredCandidate& best = result.report.candidates.front();
-  switch (form) {
-    case Form::kText:
-      return print(result.program) + "\n" + print(best.graph, result.program);
-    case Form::kDot:
-      return dot(best.graph, result.program);
-    case Form::kProto:
-      return text ? proto_text(result) : serialize(result);
-  }
-  return {};
+  if (form == Form::kProto) return text ? proto_text(result) : serialize(result);
+  const std::string graph = shown(all.front().graph, result.program, form, text, device);
+  return form == Form::kText ? print(result.program) + "\n" + graph : graph;
 }
 
 Result<std::string> text_of(const Invocation& invocation, Form form) {
@@ -61,8 +69,16 @@ Result<std::string> text_of(const Invocation& invocation, Form form) {
   const bool text = readable(invocation);
   const Result<Loadable> kind = kind_of_path(path, invocation);
   if (!kind.ok()) return kind.error();
+  if (invocation.given("candidate") && *kind != Loadable::kResult) {
+    return bad_input(path + " is no result", "--candidate is one of those that a result holds");
+  }
+  const Result<Device> device = choose_device(invocation.text("target"), std::nullopt);
+  if (!device.ok()) return device.error();
   switch (*kind) {
     case Loadable::kProgram: {
+      if (form == Form::kCost) {
+        return bad_input(path + " is a program and has no kernels", "give a µGraph or a result");
+      }
       const Result<Program> program = load_program(path, invocation);
       if (!program.ok()) return program.error();
       return shown(*program, form, text);
@@ -70,12 +86,12 @@ Result<std::string> text_of(const Invocation& invocation, Form form) {
     case Loadable::kMuGraph: {
       const Result<Candidate> candidate = load_mugraph(path, invocation);
       if (!candidate.ok()) return candidate.error();
-      return shown(*candidate, form, text);
+      return shown(candidate->graph, candidate->program, form, text, *device);
     }
     case Loadable::kResult: {
       const Result<StoredResult> result = load_result(path, invocation);
       if (!result.ok()) return result.error();
-      return shown(*result, form, text);
+      return shown(*result, form, text, invocation, *device);
     }
   }
   return std::string();
@@ -85,10 +101,14 @@ Result<std::string> text_of(const Invocation& invocation, Form form) {
 
 int show(const Invocation& invocation) {
   const bool as_dot = invocation.flag("dot"), as_proto = invocation.flag("proto");
-  if (as_dot + as_proto + invocation.flag("text") > 1) {
-    return fail(bad_input("--text, --dot and --proto exclude one another"));
+  const bool as_cost = invocation.flag("cost");
+  if (as_dot + as_proto + as_cost + invocation.flag("text") > 1) {
+    return fail(bad_input("--text, --dot, --proto and --cost exclude one another"));
   }
-  const Form form = as_dot ? Form::kDot : as_proto ? Form::kProto : Form::kText;
+  const Form form = as_dot     ? Form::kDot
+                    : as_proto ? Form::kProto
+                    : as_cost  ? Form::kCost
+                               : Form::kText;
   const Result<std::string> text = text_of(invocation, form);
   if (!text.ok()) return fail(text.error());
   const std::string output = invocation.text("output");

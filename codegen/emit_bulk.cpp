@@ -51,17 +51,32 @@ std::vector<std::string> KernelEmitter::map_parameters() const {
 }
 
 const BulkLoop* KernelEmitter::bulk_loop(const Loop& loop) const {
+  const std::vector<uint32_t> loads = ring_of(loop);
   for (const BulkLoop& bulk : plan_.bulk_loops) {
-    if (bulk.factor == loop.factor) return &bulk;
+    if (!loads.empty() && bulk.loads == loads) return &bulk;
   }
   return nullptr;
+}
+
+// What the names of its barriers begin with.  Loops in sequence over one factor have their own.
+std::string KernelEmitter::ring_name(const BulkLoop& bulk) const {
+  int before = 1;
+  for (const BulkLoop& other : plan_.bulk_loops) {
+    if (&other == &bulk) break;
+    before += other.factor == bulk.factor;
+  }
+  const std::string& f = factors_[bulk.factor];
+  if (before == 1) return f;
+  std::string name = f + "_" + std::to_string(before);
+  while (std::find(factors_.begin(), factors_.end(), name) != factors_.end()) name += "_";
+  return name;
 }
 
 // Barriers, and the first copies of each loop.
 void KernelEmitter::start_copies() {
   if (plan_.bulk_loops.empty()) return;
   for (const BulkLoop& bulk : plan_.bulk_loops) {
-    const std::string f = factors_[bulk.factor];
+    const std::string f = ring_name(bulk);
     out_.line("uint64_t* const " + f + "_full = reinterpret_cast<uint64_t*>(arena + " +
               std::to_string(bulk.offset) + ");  // " + std::to_string(bulk.stages) +
               " barriers: bytes have come");
@@ -70,7 +85,7 @@ void KernelEmitter::start_copies() {
   }
   out_.open("if (tid == 0)");
   for (const BulkLoop& bulk : plan_.bulk_loops) {
-    const std::string f = factors_[bulk.factor], stages = std::to_string(bulk.stages);
+    const std::string f = ring_name(bulk), stages = std::to_string(bulk.stages);
     out_.open("for (int i = 0; i < " + stages + "; ++i)");
     out_.line("sd::mbarrier_init(" + f + "_full + i, 1);");
     out_.line("sd::mbarrier_init(" + f + "_empty + i, " + std::to_string(kernel_.warps) + ");");
@@ -104,7 +119,7 @@ void KernelEmitter::start_copies() {
 
 // The copies of one iteration, by one thread.
 void KernelEmitter::copy_stage(const Loop& loop, const BulkLoop& bulk, const std::string& stage) {
-  const std::string full = factors_[loop.factor] + "_full + " + stage;
+  const std::string full = ring_name(bulk) + "_full + " + stage;
   out_.line("sd::mbarrier_expect(" + full + ", " + std::to_string(bulk.stage_bytes) + ");");
   for (uint32_t id : ring_of(loop)) {
     out_.line("// " + describe(id));
@@ -133,7 +148,7 @@ void KernelEmitter::bulk_copies(uint32_t id, const std::string& full) {
 }
 
 void KernelEmitter::start_stages(const BulkLoop& bulk) {
-  const std::string f = factors_[bulk.factor];
+  const std::string f = ring_name(bulk);
   const int ahead = stages_ahead(bulk);
   out_.line("int " + f + "_stage = 0, " + f + "_phase = 0;");
   out_.line("int " + f + "_next = " + std::to_string(ahead) + ", " + f + "_next_phase = 1;");
@@ -144,13 +159,14 @@ void KernelEmitter::start_stages(const BulkLoop& bulk) {
 void KernelEmitter::await_stage(const Loop& loop, const BulkLoop& bulk, const std::string& begin,
                                 const std::string& end) {
   (void)begin;
-  const std::string f = factors_[loop.factor], ahead = std::to_string(stages_ahead(bulk));
-  out_.open("if (tid == 0 && " + f + " + " + ahead + " < " + end + ")");
+  const std::string f = ring_name(bulk), index = factors_[loop.factor];
+  const std::string ahead = std::to_string(stages_ahead(bulk));
+  out_.open("if (tid == 0 && " + index + " + " + ahead + " < " + end + ")");
   out_.line("sd::mbarrier_wait(" + f + "_empty + " + f + "_next, " + f + "_next_phase);");
-  const std::string before = out_.fresh(f + "_");
-  out_.line("const int " + before + " = " + f + " + " + ahead + ";");
+  const std::string before = out_.fresh(index + "_");
+  out_.line("const int " + before + " = " + index + " + " + ahead + ";");
   out_.open("");
-  out_.line("const int " + f + " = " + before + ";");
+  out_.line("const int " + index + " = " + before + ";");
   stage_of_[loop.factor] = f + "_next";
   copy_stage(loop, bulk, f + "_next");
   stage_of_[loop.factor] = f + "_stage";
@@ -165,7 +181,7 @@ void KernelEmitter::await_stage(const Loop& loop, const BulkLoop& bulk, const st
 }
 
 void KernelEmitter::release_stage(const BulkLoop& bulk) {
-  const std::string f = factors_[bulk.factor];
+  const std::string f = ring_name(bulk);
   out_.line("sd::sync_warp();");
   out_.line("if (lane == 0) sd::mbarrier_arrive(" + f + "_empty + " + f + "_stage);");
   out_.open("if (++" + f + "_stage == " + std::to_string(bulk.stages) + ")");

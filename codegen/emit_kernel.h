@@ -157,6 +157,7 @@ class KernelEmitter {
 
   // emit_bulk.cpp
   const BulkLoop* bulk_loop(const Loop& loop) const;
+  std::string ring_name(const BulkLoop& bulk) const;
   std::string map_name(uint32_t id) const;
   std::vector<std::string> map_parameters() const;
   void start_copies();

@@ -379,7 +379,7 @@ MuGraph finish(GraphPlan plan, const std::vector<std::vector<int64_t>>& tiles,
   return std::move(plan.graph);
 }
 
-double predict(const MuGraph& graph, const Kernel& kernel, const Machine& machine) {
+KernelPrice price_of(const MuGraph& graph, const Kernel& kernel, const Machine& machine) {
   // A finished kernel has its warps: they say which choice was made.
   std::set<std::string> wide;
   for (const Computation& c : kernel.computations) {
@@ -388,7 +388,11 @@ double predict(const MuGraph& graph, const Kernel& kernel, const Machine& machin
   const KernelProfile p = profile(graph, kernel, wide);
   const std::vector<int64_t> extents = priced_extents(kernel);
   const KernelPrice one = price(p, kernel, extents, machine, 1);
-  return one.warps == kernel.warps ? one.us : price(p, kernel, extents, machine, 2).us;
+  return one.warps == kernel.warps ? one : price(p, kernel, extents, machine, 2);
+}
+
+double predict(const MuGraph& graph, const Kernel& kernel, const Machine& machine) {
+  return price_of(graph, kernel, machine).us;
 }
 
 double predict(const MuGraph& graph, const Machine& machine) {

@@ -44,7 +44,9 @@ std::vector<SizedKernel> size_variants(KernelPlan& plan, const KernelProfile& pr
 MuGraph finish(GraphPlan plan, const std::vector<std::vector<int64_t>>& tiles,
                const std::vector<int64_t>& part_counts, const Machine& machine);
 
-// Predicted time of a finished kernel, us.
+// Price of a finished kernel, with the warps that it has.
+KernelPrice price_of(const MuGraph& graph, const Kernel& kernel, const Machine& machine);
+// Predicted time of it, us.
 double predict(const MuGraph& graph, const Kernel& kernel, const Machine& machine);
 double predict(const MuGraph& graph, const Machine& machine);
 

@@ -97,7 +97,8 @@ struct BulkPlan {
 // bytes that arrive (full), behind them for each stage one that counts the warps that have read
 // (empty).
 struct BulkLoop {
-  AxisId factor = 0;
+  AxisId factor = 0;            // loops in sequence may run over the same
+  std::vector<uint32_t> loads;  // computations that it copies ahead, in order
   int stages = 1;
   int64_t offset = 0;       // of the barriers in the arena
   int64_t stage_bytes = 0;  // that arrive

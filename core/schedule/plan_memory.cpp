@@ -62,22 +62,22 @@ class MemoryPass {
 
   // All copies ahead of a loop are bulk copies, or none is.
   void settle_bulk(const Loop& loop) {
-    std::vector<uint32_t> ring;
-    for (uint32_t id = 0; id < count(); ++id) {
-      if (plan(id).ring == loop.factor) ring.push_back(id);
+    BulkLoop bulk{loop.factor, {}, loop.stages, 0, 0};
+    for (const Statement& statement : loop.body) {
+      const auto* c = std::get_if<Compute>(&statement.node);
+      if (c != nullptr && plan(c->computation).ring != kNone) bulk.loads.push_back(c->computation);
     }
-    const bool all =
-        std::all_of(ring.begin(), ring.end(), [&](uint32_t id) { return box_fits(id); });
-    if (!all || ring.empty()) {
-      for (uint32_t id : ring) plan(id).bulk.reset();
+    const bool all = std::all_of(bulk.loads.begin(), bulk.loads.end(),
+                                 [&](uint32_t id) { return box_fits(id); });
+    if (!all || bulk.loads.empty()) {
+      for (uint32_t id : bulk.loads) plan(id).bulk.reset();
       return;
     }
-    BulkLoop bulk{loop.factor, loop.stages, 0, 0};
-    for (uint32_t id : ring) {
+    for (uint32_t id : bulk.loads) {
       const SharedTile& tile = *plan(id).shared;
       bulk.stage_bytes += tile.rows() * tile.axes.back().extent * bytes(tile.dtype);
     }
-    x_.plan.bulk_loops.push_back(bulk);
+    x_.plan.bulk_loops.push_back(std::move(bulk));
   }
 
   // A copy fills the tile, padding excluded, and its rows are a swizzle's or short.

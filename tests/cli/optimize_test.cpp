@@ -102,6 +102,10 @@ TEST_F(Optimized, TheResultVerifiesRunsAndShows) {
   EXPECT_TRUE(contains(run_tool({"show", folder}).out, "ugraph"));
   EXPECT_TRUE(contains(run_tool({"show", "--dot", graph}).out, "digraph"));
   EXPECT_TRUE(contains(run_tool({"emit", graph}).out, "__global__"));
+  EXPECT_TRUE(contains(run_tool({"show", folder, "--candidate", "0"}).out, "ugraph"));
+  const auto costs = run_tool({"show", graph, "--cost", "--target", "h200"});
+  EXPECT_TRUE(contains(costs.out, "predicted") && contains(costs.out, "tensor")) << costs.out;
+  EXPECT_EQ(run_tool({"show", folder, "--candidate", "1000"}).code, 2);
   const auto stored = run_tool({"show", "--proto", folder + "/result.pb"});
   EXPECT_EQ(stored.out, scratch_->read("out/result.pb"));
 }

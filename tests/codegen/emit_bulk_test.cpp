@@ -77,6 +77,23 @@ TEST(EmitBulk, FeedsProductsOfWarpGroups) {
   EXPECT_NE(run_case(c).cuda.find("0x3c003c00u"), std::string::npos);
 }
 
+// Two passes over the same rows: each loop has barriers and stages of its own.
+TEST(EmitBulk, LoopsInSequenceOverOneFactor) {
+  const GenerateCase c{
+      "two_passes",
+      "program p(n = 8, h = 512, d = 64) {\n  input x: f16[n, h]\n  input v: f16[h, d]\n  input "
+      "w: f16[h, d]\n  a[n, d] = sum[h](x * v)\n  output y: f32[n, d] = sum[h](x * w) * a\n}\n",
+      "ugraph g of p {\n  kernel k0 grid(d.o) warps(4) {\n    split h = h.o * h.i(64)\n    split d "
+      "= d.o * d.i(32)\n    loop h.o stages(4) bulk {\n      xs[n, h.i] = x : shared f16\n      "
+      "vs[h.i, d.i] = v : shared f16\n      a[n, d.i] = sum[h.o, h.i](xs * vs) : reg f32 "
+      "mma(m16n8k16, swap) warps(h.i/4)\n    }\n    loop h.o stages(3) bulk {\n      xs2[n, h.i] "
+      "= x : shared f16\n      ws[h.i, d.i] = w : shared f16\n      b[n, d.i] = sum[h.o, "
+      "h.i](xs2 * ws) : reg f32 mma(m16n8k16, swap) warps(h.i/4)\n    }\n    y[n, d.i] = b * a : "
+      "reg f32\n    store y -> y\n  }\n}\n"};
+  expect_bulk(c);
+  EXPECT_NE(run_case(c).cuda.find("h_o_2_full"), std::string::npos);
+}
+
 // What the emulator says of a kernel whose emitted text was changed.
 std::string broken(const std::string& from, const std::string& to) {
   return run_changed(streaming("broken", 8, 512, 32, 64, 32, 3), from, to).failure;
