@@ -36,11 +36,23 @@ std::string identifier(const std::string& name) {
   return result;
 }
 
+std::string EmulatorOutcome::failure() const {
+  if (!run.passed()) return run.failure();
+  return residues && !residues->failure.empty() ? codegen::to_string(*residues) : "";
+}
+
+std::string EmulatorOutcome::text() const {
+  std::string text = "passed in the emulator at " + sizes;
+  if (run.race_checked) text += ", races checked";
+  return text + "; " + (residues ? codegen::to_string(*residues) : residues_not_run);
+}
+
 Result<EmulatorOutcome> run_in_emulator(const Program& program, const MuGraph& graph,
                                         const Device& device, const codegen::Generated& generated,
                                         const EmulatorRequest& request) {
   EmulatorOutcome outcome;
   Program small_program = program;
+  MuGraph small_graph = graph;
   codegen::Generated small = generated;
   double tolerance = codegen::kernel_tolerance(program, graph);
   if (!request.full && codegen::program_work(program) > kEmulatorWork) {
@@ -54,6 +66,7 @@ Result<EmulatorOutcome> run_in_emulator(const Program& program, const MuGraph& g
     if (!emitted.ok()) return emitted.error();
     tolerance = codegen::kernel_tolerance(shrunk->program, shrunk->graph);
     small_program = std::move(shrunk->program);
+    small_graph = std::move(shrunk->graph);
     small = std::move(*emitted);
     outcome.reduced = true;
   }
@@ -71,6 +84,21 @@ Result<EmulatorOutcome> run_in_emulator(const Program& program, const MuGraph& g
       codegen::run_on_emulator(small_program, small.plan, small.cuda, *data, tolerance, options);
   if (!run.ok()) return run.error();
   outcome.run = std::move(*run);
+  outcome.residues_not_run = "residues not compared";
+  if (!outcome.run.passed()) return outcome;
+  if (!options.race_check) {
+    outcome.residues_not_run += " at a size as large as this";
+    return outcome;
+  }
+  Result<codegen::ResidueCheck> residues =
+      codegen::check_residues(small_program, small_graph, small.plan, small.cuda, options);
+  if (residues.ok()) {
+    outcome.residues = std::move(*residues);
+  } else if (residues.error().code == ErrorCode::kFailed) {
+    return residues.error();
+  } else {
+    outcome.residues_not_run += ": " + residues.error().message;
+  }
   return outcome;
 }
 

@@ -10,6 +10,7 @@
 #include "codegen/generate.h"
 #include "codegen/launch.h"
 #include "codegen/launch_emulator.h"
+#include "codegen/residue_check.h"
 #include "core/device.h"
 #include "core/mugraph.h"
 #include "core/program.h"
@@ -29,6 +30,14 @@ struct EmulatorOutcome {
   bool reduced = false;  // run at a smaller size than asked for
   std::string sizes;     // "n=16 h=512 d=96"
   codegen::EmulatedRun run;
+  std::optional<codegen::ResidueCheck> residues;  // of kernels whose floats are right
+  std::string residues_not_run;                   // why there are none
+
+  bool passed() const { return run.passed() && (!residues || residues->failure.empty()); }
+  // The first thing that is wrong.
+  std::string failure() const;
+  // "passed in the emulator at n=16, races checked; residues modulo ... equal in 5 rounds (2^-42)"
+  std::string text() const;
 };
 
 struct EmulatorRequest {

@@ -354,13 +354,12 @@ bool passes_emulator(Row& row, PipelineResult& result, const Program& program, c
     result.notes.push_back("kernel check not run: " + outcome.error().message);
     return true;
   }
-  if (!outcome->run.passed()) {
-    row.dropped = "emulator: " + outcome->run.failure();
+  if (!outcome->passed()) {
+    row.dropped = "emulator: " + outcome->failure();
     return false;
   }
   result.max_rel_error = std::max(result.max_rel_error, outcome->run.check.max_rel_error);
-  result.kernel_check = "passed in the emulator at " + outcome->sizes +
-                        (outcome->run.race_checked ? ", races checked" : "");
+  result.kernel_check = outcome->text();
   return true;
 }
 

@@ -38,6 +38,7 @@ struct Outcome {
   std::string failure;
   double max_rel_error = 0;
   int64_t compared = 0;
+  std::string residues;  // what the exact check says; empty: not run
   std::vector<std::string> problems;
   std::optional<GpuOutcome> best, unfused;
   double seconds = 0;
@@ -111,8 +112,9 @@ Result<Outcome> on_emulator(const Runnable& runnable, const Invocation& invocati
   outcome.reduced = emulated->reduced;
   outcome.sizes = emulated->sizes;
   const codegen::EmulatedRun& run = emulated->run;
-  outcome.passed = run.passed();
-  outcome.failure = outcome.passed ? "" : run.failure();
+  outcome.passed = emulated->passed();
+  outcome.failure = emulated->failure();
+  if (emulated->residues) outcome.residues = codegen::to_string(*emulated->residues);
   outcome.max_rel_error = run.check.max_rel_error;
   outcome.compared = run.check.compared;
   outcome.problems = run.problems;
@@ -233,6 +235,8 @@ std::string json_of(const Runnable& runnable, const Outcome& outcome) {
   json.key("sizes").value(outcome.sizes);
   json.key("max_rel_error").value(outcome.max_rel_error);
   json.key("compared").value(outcome.compared);
+  json.key("residues");
+  outcome.residues.empty() ? json.null() : json.value(outcome.residues);
   json.key("problems").begin_array();
   for (const std::string& problem : outcome.problems) json.value(problem);
   json.end_array();
@@ -268,6 +272,7 @@ std::string text_of(const Runnable& runnable, const Outcome& outcome) {
                   static_cast<long long>(outcome.compared), outcome.max_rel_error,
                   outcome.best && outcome.best->report.timed ? ", before and after timing" : "");
     text += line;
+    if (!outcome.residues.empty()) text += "  " + outcome.residues + "\n";
   } else {
     text += "  WRONG: " + outcome.failure + "\n";
     for (size_t i = 1; i < outcome.problems.size() && i < 10; ++i) {

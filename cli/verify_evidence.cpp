@@ -123,10 +123,10 @@ Check check_kernel(const Stored& stored, const Device& device) {
       run_in_emulator(stored.result.program, stored.best().graph, device, generated, request);
   if (!outcome.ok()) {
     check.failure = outcome.error().message;
-  } else if (!outcome->run.passed()) {
-    check.failure = outcome->run.failure();
+  } else if (!outcome->passed()) {
+    check.failure = outcome->failure();
   } else {
-    check.what += " at " + outcome->sizes;
+    check.what += ": " + outcome->text();
   }
   return check;
 }

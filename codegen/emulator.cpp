@@ -31,7 +31,7 @@ namespace wire = sd::emulator;
 // A temporary folder with the program in it.
 struct EmulatorModule::Program {
   fs::path folder;
-  bool checked = false;
+  bool checked = false, residues = false;
   double seconds_compile = 0;
   std::vector<std::vector<std::string>> kernels;  // by unit
 
@@ -194,6 +194,7 @@ void write_request(const SharedFile& file, const Layout& layout,
   header.launch_count = launches.size();
   header.buffer_count = buffers.size();
   header.seed = options.seed;
+  if (options.residues) header.field = *options.residues;
   header.schedules = std::max(1, options.schedules);
   header.threads = options.threads > 0
                        ? options.threads
@@ -337,7 +338,8 @@ Result<EmulatorModule> EmulatorModule::compile(std::span<const std::string> cu_s
                                                const EmulatorOptions& options) {
   const auto start = Clock::now();
   auto program = std::make_shared<Program>();
-  program->checked = options.race_check;
+  program->checked = options.race_check && !options.residues;
+  program->residues = options.residues.has_value();
   bool foreign = false;
   for (const std::string& source : cu_sources) {
     program->kernels.push_back(find_kernels(source));
@@ -359,9 +361,12 @@ Result<EmulatorModule> EmulatorModule::compile(std::span<const std::string> cu_s
   }
   SUNDOG_RETURN_IF_ERROR(
       write_file(*folder / "module.cpp", module_text(program->kernels, foreign)));
+  const EmulatorBuild build = program->residues  ? EmulatorBuild::kResidues
+                              : program->checked ? EmulatorBuild::kChecked
+                                                 : EmulatorBuild::kFast;
   SUNDOG_RETURN_IF_ERROR(
-      build_step(tools->compile_command(*folder / "module.cpp", *folder / "module.o",
-                                        options.race_check, options.scalar_defs),
+      build_step(tools->compile_command(*folder / "module.cpp", *folder / "module.o", build,
+                                        options.scalar_defs),
                  options.time_limit_s));
   SUNDOG_RETURN_IF_ERROR(build_step(
       tools->link_command(*folder / "module.o", program->executable()), options.time_limit_s));
@@ -377,7 +382,10 @@ const std::vector<std::string>& EmulatorModule::kernels(int unit) const {
 Result<EmulatorReport> EmulatorModule::run(std::span<const EmulatorLaunch> launches,
                                            std::span<const EmulatorBuffer> buffers,
                                            const EmulatorOptions& options) const {
-  if (options.race_check && !program_->checked) {
+  if (options.residues.has_value() != program_->residues) {
+    return bad_input("the module was compiled for other numbers than it is to run with");
+  }
+  if (options.race_check && !options.residues && !program_->checked) {
     return bad_input("the module was compiled without race_check, so a run cannot check races");
   }
   for (const EmulatorLaunch& launch : launches) {
@@ -411,6 +419,7 @@ Result<EmulatorReport> EmulatorModule::run(std::span<const EmulatorLaunch> launc
   report.barriers = answer.barriers;
   report.collectives = answer.collectives;
   report.shared_accesses = answer.shared_accesses;
+  report.open_comparisons = answer.open_comparisons;
   report.problems = describe_all(answer, launches, program_->executable());
   note_unfinished(*result, limits, answer, launches, report.problems);
   for (size_t i = 0; answer.finished && i < buffers.size(); ++i) {

@@ -25,11 +25,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "codegen/emulator/residue.h"
 #include "core/status.h"
 
 namespace sundog::codegen {
@@ -57,7 +59,10 @@ struct EmulatorOptions {
   // How often all launches run: 1 in order with copies that land at once; 2 backwards with copies
   // that land when waited for; from the third on everything random.
   int schedules = 3;
-  bool race_check = true;                  // given to compile; run checks what was compiled in
+  bool race_check = true;  // given to compile; run checks what was compiled in
+  // Given to both: kernels compute with residues in this field in place of floats, and buffers hold
+  // their codes (codegen/emulator/residue.h).  Without race_check.
+  std::optional<sd::emulator::ResidueField> residues;
   double time_limit_s = 60;                // of one compilation and of one run
   uint64_t seed = 1;                       // of the random schedules
   int threads = 0;                         // blocks at a time; 0: as many as the machine has cores
@@ -71,6 +76,8 @@ struct EmulatorReport {
   uint64_t barriers = 0;         // of one schedule: block barriers and named ones
   uint64_t collectives = 0;      // warp operations
   uint64_t shared_accesses = 0;  // only with race_check
+  // Comparisons of residues that decided nothing: results that depend on them mean nothing.
+  uint64_t open_comparisons = 0;
   // One line each: "<kind>: kernel <name>, block (x, y, z), thread <t>, line <n>: <what>".  The
   // kinds: out of bounds, misaligned, wrong space, write to input, uninitialised read, shared race,
   // copy in flight, global race, divergence, deadlock, bad barrier, bad launch, schedule

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "codegen/embedded.h"
+#include "core/check.h"
 #include "core/process.h"
 
 namespace sundog::codegen {
@@ -46,6 +47,10 @@ std::vector<Text> part_texts() {
           {"warpgroup.h", emulator_warpgroup},
           {"bulk.h", emulator_bulk},
           {"hooks.h", emulator_hooks},
+          {"floats.h", emulator_floats},
+          {"residue.h", emulator_residue},
+          {"residue_run.h", emulator_residue_run},
+          {"residues.h", emulator_residues},
           {"runtime.h", emulator_runtime},
           {"runtime.cpp", "#include \"runtime.h\"\n"},
           {"cuda.h", kEmpty},
@@ -122,10 +127,11 @@ std::vector<std::string> common_flags(const EmulatorToolchain& tools) {
 
 // The flags that a kernel and its precompiled header share.  -w: warnings of generated code are the
 // business of nvcc, which knows its pragmas.
-std::vector<std::string> kernel_flags(const EmulatorToolchain& tools, bool checked) {
+std::vector<std::string> kernel_flags(const EmulatorToolchain& tools, EmulatorBuild build) {
   std::vector<std::string> flags = common_flags(tools);
   for (const char* flag : {"-w", "-fno-strict-aliasing", "-fno-exceptions"}) flags.push_back(flag);
-  if (checked) {
+  if (build == EmulatorBuild::kResidues) flags.push_back("-DSUNDOG_EMULATOR_RESIDUES");
+  if (build == EmulatorBuild::kChecked) {
     for (const char* flag : {"-O1", "-g1", "-fsanitize=thread", "-DSUNDOG_EMULATOR_CHECKED"}) {
       flags.push_back(flag);
     }
@@ -136,7 +142,17 @@ std::vector<std::string> kernel_flags(const EmulatorToolchain& tools, bool check
   return flags;
 }
 
-const char* header_folder(bool checked) { return checked ? "checked" : "fast"; }
+const char* header_folder(EmulatorBuild build) {
+  switch (build) {
+    case EmulatorBuild::kFast:
+      return "fast";
+    case EmulatorBuild::kChecked:
+      return "checked";
+    case EmulatorBuild::kResidues:
+      return "residues";
+  }
+  SUNDOG_CHECK(false);
+}
 
 Status run_compiler(const std::vector<std::string>& command, double time_limit_s) {
   const ProcessLimits limits{.seconds = time_limit_s};
@@ -153,7 +169,7 @@ Status run_compiler(const std::vector<std::string>& command, double time_limit_s
                {}};
 }
 
-// Builds the parts inside `folder`, the three compilations beside one another.
+// Builds the parts inside `folder`, the compilations beside one another.
 Status build_parts(const EmulatorToolchain& tools, const fs::path& folder, double time_limit_s) {
   for (const Text& part : part_texts()) {
     SUNDOG_RETURN_IF_ERROR(write_file(folder / part.file, part.text));
@@ -167,13 +183,14 @@ Status build_parts(const EmulatorToolchain& tools, const fs::path& folder, doubl
   runtime.insert(runtime.end(),
                  {(folder / "runtime.cpp").string(), "-o", (folder / "runtime.o").string()});
   commands.push_back(runtime);
-  for (const bool checked : {false, true}) {
-    const fs::path place = folder / header_folder(checked);
+  for (const EmulatorBuild build :
+       {EmulatorBuild::kFast, EmulatorBuild::kChecked, EmulatorBuild::kResidues}) {
+    const fs::path place = folder / header_folder(build);
     std::error_code failed;
     fs::create_directory(place, failed);
     SUNDOG_RETURN_IF_ERROR(write_file(place / "prelude.h", "#include \"primitives.cuh\"\n"));
     if (tools.is_clang) continue;  // its precompiled headers name the folder they were made in
-    std::vector<std::string> header = kernel_flags(tools, checked);
+    std::vector<std::string> header = kernel_flags(tools, build);
     header.insert(header.end(),
                   {"-I", place.string(), "-I", folder.string(), "-x", "c++-header",
                    (place / "prelude.h").string(), "-o", (place / "prelude.h.gch").string()});
@@ -251,11 +268,11 @@ std::string first_error(const std::string& output) {
 }
 
 std::vector<std::string> EmulatorToolchain::compile_command(
-    const fs::path& module, const fs::path& object, bool checked,
+    const fs::path& module, const fs::path& object, EmulatorBuild build,
     const std::vector<std::string>& definitions) const {
-  std::vector<std::string> command = kernel_flags(*this, checked);
+  std::vector<std::string> command = kernel_flags(*this, build);
   for (const std::string& definition : definitions) command.push_back("-D" + definition);
-  command.insert(command.end(), {"-I", (parts / header_folder(checked)).string(), "-I",
+  command.insert(command.end(), {"-I", (parts / header_folder(build)).string(), "-I",
                                  parts.string(), "-c", module.string(), "-o", object.string()});
   return command;
 }
@@ -279,7 +296,7 @@ Result<EmulatorToolchain> find_emulator_toolchain(double time_limit_s) {
   tools.processor = processor_flags();
   Hash hash;
   for (const Text& part : part_texts()) hash.add(part.text);
-  for (const std::string& flag : kernel_flags(tools, true)) hash.add(flag);
+  for (const std::string& flag : kernel_flags(tools, EmulatorBuild::kChecked)) hash.add(flag);
   hash.add(tools.version);
   const fs::path folder = cache_folder() / "emulator";
   tools.parts = folder / hash.hex();

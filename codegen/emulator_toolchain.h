@@ -15,6 +15,10 @@
 
 namespace sundog::codegen {
 
+// How kernels are built: to run fast, with every load and store seen, or (fast) with residues in
+// place of floats.
+enum class EmulatorBuild { kFast, kChecked, kResidues };
+
 struct EmulatorToolchain {
   std::string compiler;  // path
   std::string version;   // its first line of --version
@@ -24,7 +28,7 @@ struct EmulatorToolchain {
 
   // The commands that build `module` (a .cpp) into `object`, and `object` into `program`.
   std::vector<std::string> compile_command(const std::filesystem::path& module,
-                                           const std::filesystem::path& object, bool checked,
+                                           const std::filesystem::path& object, EmulatorBuild build,
                                            const std::vector<std::string>& definitions) const;
   std::vector<std::string> link_command(const std::filesystem::path& object,
                                         const std::filesystem::path& program) const;

@@ -241,6 +241,14 @@ std::vector<FloatTensor> draw_inputs(const Program& program, uint64_t seed) {
   return inputs;
 }
 
+std::vector<int64_t> element_positions(const TensorDecl& tensor) {
+  std::vector<int64_t> positions(static_cast<size_t>(element_count(tensor)));
+  for_each_element(tensor, [&](int64_t element, int64_t position) {
+    positions[static_cast<size_t>(element)] = position;
+  });
+  return positions;
+}
+
 TensorMemory poisoned_memory(const TensorDecl& tensor) {
   return TensorMemory(
       static_cast<size_t>(span_elements(tensor)) * static_cast<size_t>(bytes(tensor.dtype)),
@@ -335,9 +343,7 @@ OutputCheck check_output(const TensorDecl& tensor, const TensorMemory& memory,
   const auto element = [&](size_t i) {
     return whole ? static_cast<int64_t>(i) : expected.elements[i];
   };
-  std::vector<int64_t> position_of(static_cast<size_t>(element_count(tensor)));
-  for_each_element(
-      tensor, [&](int64_t e, int64_t position) { position_of[static_cast<size_t>(e)] = position; });
+  const std::vector<int64_t> position_of = element_positions(tensor);
   SUNDOG_CHECK(!whole || expected.values.size() == position_of.size());
   const Scales scales = scales_of(tensor, expected, element);
   const int64_t length = row_length(tensor);

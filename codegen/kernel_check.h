@@ -33,6 +33,9 @@ inline constexpr std::byte kPoison{0xff};
 FloatTensor draw_input(const TensorDecl& tensor, uint64_t seed, uint32_t number);
 std::vector<FloatTensor> draw_inputs(const Program& program, uint64_t seed);
 
+// Where each logical element lies, in elements of the memory.
+std::vector<int64_t> element_positions(const TensorDecl& tensor);
+
 TensorMemory to_memory(const TensorDecl& tensor, const FloatTensor& values);
 TensorMemory poisoned_memory(const TensorDecl& tensor);
 

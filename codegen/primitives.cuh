@@ -386,6 +386,8 @@ namespace sd {
 
 // --- narrow storage ---
 
+#ifndef SUNDOG_EMULATOR_RESIDUES  // the emulator's exact check has its own
+
 // One byte of storage each: 4 exponent and 3 mantissa bits without infinity, 5 and 2 with it.
 struct f8e4m3 {
   uint8_t bits;
@@ -440,6 +442,9 @@ SD_INLINE int8_t float_to_int8(float x) {
   const int value = round_to_int(x);
   return static_cast<int8_t>(value < -128 ? -128 : value > 127 ? 127 : value);
 }
+SD_INLINE float int8_to_float(int8_t x) { return static_cast<float>(x); }
+
+#endif  // SUNDOG_EMULATOR_RESIDUES
 
 // --- conversion by type ---
 
@@ -450,7 +455,7 @@ SD_INLINE float to_float(f16 x) { return f16_to_float(x); }
 SD_INLINE float to_float(bf16 x) { return bf16_to_float(x); }
 SD_INLINE float to_float(f8e4m3 x) { return f8e4m3_to_float(x); }
 SD_INLINE float to_float(f8e5m2 x) { return f8e5m2_to_float(x); }
-SD_INLINE float to_float(int8_t x) { return static_cast<float>(x); }
+SD_INLINE float to_float(int8_t x) { return int8_to_float(x); }
 
 template <class T>
 SD_INLINE T from_float(float x);

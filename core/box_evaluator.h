@@ -266,8 +266,13 @@ class BoxEvaluator {
     for_runs<2>(node.sizes, {node.strides, node.index[0].inner},
                 [&](const auto& at, int64_t count, const auto& step) {
                   for (int64_t i = 0; i < count; ++i) {
-                    node.values[static_cast<size_t>(at[0] + i * step[0])] =
-                        a_.constant(Number(base + at[1] + i * step[1]));
+                    const int64_t value = base + at[1] + i * step[1];
+                    V& to = node.values[static_cast<size_t>(at[0] + i * step[0])];
+                    if constexpr (requires { a_.index(value); }) {
+                      to = a_.index(value);
+                    } else {
+                      to = a_.constant(Number(value));
+                    }
                   }
                 });
   }

@@ -9,6 +9,7 @@
 //   Value store(DType, Value)                  rounding of what is stored narrower than f32
 //   std::optional<std::string> failure()       polled: the algebra gives up (ErrorCode::kLimit)
 //   std::optional<bool> decide(Relation, l, r) a comparison that it can decide
+//   Value index(int64_t)                       the value of an index, where it is not constant()
 //
 // Not fit for real sizes: see core/evaluate.h for those.
 #pragma once

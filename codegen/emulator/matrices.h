@@ -132,6 +132,54 @@ inline void multiply(MmaOperands* const* all) {
   }
 }
 
+// --- products of residues ---
+
+constexpr bool is_residue(Operand operand) { return operand >= Operand::kResidueF16; }
+
+// The number in a half word (f16, bf16) or a word.
+template <Operand kOperand>
+inline Code load_residue(uint32_t bits) {
+  constexpr CodeStorage kStorage = kOperand == Operand::kResidueF16    ? CodeStorage::kF16
+                                   : kOperand == Operand::kResidueBf16 ? CodeStorage::kBf16
+                                                                       : CodeStorage::kWord;
+  return residue_field.load(kStorage, bits);
+}
+
+// Registers that hold a residue are typed as floats, and are no numbers: only bits are moved.
+inline Code load_register(const float* d) {
+  Code x;
+  std::memcpy(&x, d, sizeof x);
+  return x;
+}
+inline void store_register(float* d, Code x) { std::memcpy(d, &x, sizeof x); }
+
+template <Operand kOperand>
+inline void multiply_residues(MmaOperands* const* all) {
+  constexpr bool kWords = kOperand == Operand::kResidueWord;
+  constexpr int kDepth = kWords ? 8 : 16, kPerWord = kWords ? 1 : 2;
+  Code a[16][kDepth], b[8][kDepth];  // of b, by columns
+  for (int lane = 0; lane < 32; ++lane) {
+    const int g = lane / 4, t = lane % 4 * kPerWord;
+    for (int i = 0; i < kPerWord; ++i) {
+      for (int q = 0; q < 4; ++q) {
+        const uint32_t bits = all[lane]->a[q] >> (16 * i);
+        a[g + (q & 1) * 8][t + i + (q >> 1) * kDepth / 2] = load_residue<kOperand>(bits);
+      }
+      for (int q = 0; q < 2; ++q) {
+        const uint32_t bits = all[lane]->b[q] >> (16 * i);
+        b[g][t + i + q * kDepth / 2] = load_residue<kOperand>(bits);
+      }
+    }
+  }
+  for (int lane = 0; lane < 32; ++lane) {
+    for (int q = 0; q < 4; ++q) {
+      float* d = all[lane]->d + q;
+      const int row = lane / 4 + q / 2 * 8, column = lane % 4 * 2 + q % 2;
+      store_register(d, residue_field.dot(load_register(d), a[row], b[column], kDepth));
+    }
+  }
+}
+
 void mma(float* d, const uint32_t* a, uint32_t b0, uint32_t b1, Operand operand, int line) {
   MmaOperands mine{d, a, {b0, b1}};
   meet(kMma, line, mine, SUNDOG_CALLER, [operand](MmaOperands* const* all) {
@@ -142,6 +190,12 @@ void mma(float* d, const uint32_t* a, uint32_t b0, uint32_t b1, Operand operand,
         return multiply<Operand::kBf16>(all);
       case Operand::kTf32:
         return multiply<Operand::kTf32>(all);
+      case Operand::kResidueF16:
+        return multiply_residues<Operand::kResidueF16>(all);
+      case Operand::kResidueBf16:
+        return multiply_residues<Operand::kResidueBf16>(all);
+      case Operand::kResidueWord:
+        return multiply_residues<Operand::kResidueWord>(all);
     }
   });
 }

@@ -6,6 +6,7 @@
 #define SUNDOG_EMULATOR_OPERATIONS_H
 
 #include "checks.h"
+#include "residue_run.h"
 #include "scheduler.h"
 
 #define SUNDOG_CALLER __builtin_return_address(0)
@@ -324,6 +325,10 @@ inline T atomic_update(T* address, void* pc, const Update& update) {
 float atomic_add(float* address, float value) {
   current_worker->memory->float_atomics.store(true, std::memory_order_relaxed);
   return atomic_update(address, SUNDOG_CALLER, [value](float old) { return old + value; });
+}
+Code atomic_add_residue(Code* address, Code value) {
+  return atomic_update(address, SUNDOG_CALLER,
+                       [value](Code old) { return residue_add(old, value); });
 }
 uint32_t atomic_add(uint32_t* address, uint32_t value) {
   return atomic_update(address, SUNDOG_CALLER, [value](uint32_t old) { return old + value; });

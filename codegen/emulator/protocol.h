@@ -10,6 +10,8 @@
 
 #include <cstdint>
 
+#include "residue.h"
+
 namespace sd::emulator {
 
 inline constexpr uint64_t kPage = 4096;
@@ -53,6 +55,7 @@ struct Answer {
   uint64_t barriers;
   uint64_t collectives;
   uint64_t shared_accesses;
+  uint64_t open_comparisons;  // of residues
   double seconds;
   int32_t launch;  // the one that runs now
   int32_t schedule;
@@ -66,6 +69,7 @@ struct FileHeader {
   uint64_t seed;
   int32_t schedules;
   int32_t threads;
+  ResidueField field;  // of kernels in residues
   Answer answer;
 };
 

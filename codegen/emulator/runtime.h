@@ -294,6 +294,7 @@ bool open_request(const char* path) {
 void run_all() {
   FileHeader& header = *request.header;
   Answer& answer = header.answer;
+  residue_field = header.field;
   catch_faults();
   Memory memory;
   memory.buffers = std::vector<Buffer>(header.buffer_count);
@@ -315,6 +316,7 @@ void run_all() {
     if (answer.problem_count == kMaxProblems) break;
   }
   answer.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  answer.open_comparisons = open_comparisons;
   answer.finished = 1;
 }
 

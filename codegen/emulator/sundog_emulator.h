@@ -25,17 +25,13 @@
 #define __align__(n) __attribute__((aligned(n)))
 #define SD_INLINE inline
 
-struct __half {
-  uint16_t bits;
-};
-struct __nv_bfloat16 {
-  uint16_t bits;
-};
+#ifdef SUNDOG_EMULATOR_RESIDUES
+#include "residues.h"
+#else
+#include "floats.h"
+#endif
 
 namespace sd {
-
-using f16 = __half;
-using bf16 = __nv_bfloat16;
 
 // --- the runtime ---
 
@@ -46,7 +42,13 @@ struct Index {
 };
 
 enum class Space { kGlobal, kShared };
-enum class Operand { kF16, kBf16, kTf32 };
+enum class Operand { kF16, kBf16, kTf32, kResidueF16, kResidueBf16, kResidueWord };
+inline constexpr Operand kF16Operand = kResidues ? Operand::kResidueF16 : Operand::kF16;
+inline constexpr Operand kBf16Operand = kResidues ? Operand::kResidueBf16 : Operand::kBf16;
+inline constexpr Operand kTf32Operand = kResidues ? Operand::kResidueWord : Operand::kTf32;
+
+// The runtime takes registers as they are; the operand says what they hold.
+inline float* raw(Real* d) { return reinterpret_cast<float*>(d); }
 
 // The same for the whole life of an emulated thread, hence const.
 [[gnu::const]] Index thread_index();
@@ -136,123 +138,6 @@ struct Invoke<kKernel> {
 
 inline unsigned char* shared_arena() { return emulator::arena(); }
 
-// --- bits ---
-
-inline uint32_t float_bits(float x) {
-  uint32_t bits;
-  std::memcpy(&bits, &x, 4);
-  return bits;
-}
-inline float bits_float(uint32_t bits) {
-  float x;
-  std::memcpy(&x, &bits, 4);
-  return x;
-}
-inline uint16_t f16_bits(f16 x) { return x.bits; }
-inline f16 bits_f16(uint16_t bits) { return {bits}; }
-inline uint16_t bf16_bits(bf16 x) { return x.bits; }
-inline bf16 bits_bf16(uint16_t bits) { return {bits}; }
-
-#ifdef __F16C__
-// The builtins that immintrin.h wraps; the header itself would double the time of a compilation.
-namespace detail {
-using EightHalves [[gnu::vector_size(16)]] = short;
-using FourFloats [[gnu::vector_size(16)]] = float;
-}  // namespace detail
-#endif
-
-inline float f16_to_float(f16 x) {
-  if ((x.bits & 0x7fffu) > 0x7c00u) return bits_float(0x7fffffffu);
-#ifdef __F16C__
-  const detail::EightHalves halves{static_cast<short>(x.bits)};
-  return __builtin_ia32_vcvtph2ps(halves)[0];
-#else
-  // The exponent is moved by multiplying, which also turns denormals into normal numbers.
-  const uint32_t sign = (x.bits & 0x8000u) << 16, magnitude = x.bits & 0x7fffu;
-  if (magnitude >= 0x7c00u) return bits_float(sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
-  return bits_float(sign | float_bits(bits_float(magnitude << 13) * 0x1p112f));
-#endif
-}
-
-inline f16 float_to_f16(float x) {
-  if (x != x) return {0x7fff};
-#ifdef __F16C__
-  return {static_cast<uint16_t>(__builtin_ia32_vcvtps2ph(detail::FourFloats{x}, 0)[0])};
-#else
-  const uint32_t sign = (float_bits(x) >> 16) & 0x8000u, magnitude = float_bits(x) & 0x7fffffffu;
-  if (magnitude >= 0x477ff000u) return {static_cast<uint16_t>(sign | 0x7c00u)};
-  uint32_t code;
-  if (magnitude < 0x38800000u) {  // denormal: the float unit aligns and rounds the bits
-    code = float_bits(bits_float(magnitude) + 0.5f) - 0x3f000000u;
-  } else {
-    code = (magnitude + 0xfffu + ((magnitude >> 13) & 1) - 0x38000000u) >> 13;
-  }
-  return {static_cast<uint16_t>(sign | code)};
-#endif
-}
-
-inline float bf16_to_float(bf16 x) { return bits_float(static_cast<uint32_t>(x.bits) << 16); }
-inline bf16 float_to_bf16(float x) {
-  if (x != x) return {0x7fff};
-  const uint32_t bits = float_bits(x);
-  return {static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1)) >> 16)};
-}
-inline uint32_t pack_f16(float low, float high) {
-  return static_cast<uint32_t>(float_to_f16(high).bits) << 16 | float_to_f16(low).bits;
-}
-inline uint32_t pack_bf16(float low, float high) {
-  return static_cast<uint32_t>(float_to_bf16(high).bits) << 16 | float_to_bf16(low).bits;
-}
-inline uint32_t float_to_tf32(float x) {
-  const uint32_t bits = float_bits(x);
-  if ((bits & 0x7f800000u) == 0x7f800000u) {
-    return x != x ? (bits & 0xffffe000u) | 0x00400000u : bits;
-  }
-  return (bits + 0x1000u) & 0xffffe000u;
-}
-
-// --- arithmetic ---
-
-inline float exp(float x) { return ::expf(x); }
-inline float exp2(float x) { return ::exp2f(x); }
-inline float log(float x) { return ::logf(x); }
-inline float tanh(float x) { return ::tanhf(x); }
-inline float erf(float x) { return ::erff(x); }
-inline float sin(float x) { return ::sinf(x); }
-inline float cos(float x) { return ::cosf(x); }
-inline float sqrt(float x) { return __builtin_sqrtf(x); }
-inline float rsqrt(float x) { return static_cast<float>(1.0 / __builtin_sqrt(x)); }
-inline float div(float a, float b) { return a / b; }
-inline float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-inline float exp_fast(float x) {
-  const float result = ::expf(x);
-  return result < 0x1p-126f ? 0.0f : result;
-}
-inline float exp_difference_fast(float x, float y) { return exp_fast(x - y); }
-inline float div_fast(float a, float b) { return a / b; }
-inline float reciprocal_fast(float x) { return 1.0f / x; }
-inline float max(float a, float b) {
-  if (a != a || b != b) return bits_float(0x7fffffffu);
-  if (a == b) return bits_float(float_bits(a) & float_bits(b));  // +0 over -0
-  return a > b ? a : b;
-}
-inline float min(float a, float b) {
-  if (a != a || b != b) return bits_float(0x7fffffffu);
-  if (a == b) return bits_float(float_bits(a) | float_bits(b));
-  return a < b ? a : b;
-}
-inline float max_number(float a, float b) {
-  if (a != a) return b;
-  return b != b ? a : max(a, b);
-}
-inline float abs(float x) { return __builtin_fabsf(x); }
-inline int round_to_int(float x) {
-  if (x != x) return 0;
-  if (x >= 0x1p31f) return 0x7fffffff;
-  if (x <= -0x1p31f) return -0x7fffffff - 1;
-  return static_cast<int>(__builtin_nearbyintf(x));
-}
-
 // --- warps ---
 
 template <class T>
@@ -339,8 +224,12 @@ inline void store_shared(void* dst, const V& src) {
   *static_cast<V*>(dst) = src;
 }
 
-inline float atomic_add(float* address, float value) {
+inline Real atomic_add(Real* address, Real value) {
+#ifdef SUNDOG_EMULATOR_RESIDUES
+  return Residue::of(emulator::atomic_add_residue(&address->code, value.code));
+#else
   return emulator::atomic_add(address, value);
+#endif
 }
 inline uint32_t atomic_add(uint32_t* address, uint32_t value) {
   return emulator::atomic_add(address, value);
@@ -388,21 +277,21 @@ inline uint32_t movmatrix_trans(uint32_t src, int line = __builtin_LINE()) {
 }
 
 template <class T>
-inline void mma_m16n8k16(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1,
+inline void mma_m16n8k16(Real (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1,
                          int line = __builtin_LINE());
 template <>
-inline void mma_m16n8k16<f16>(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1,
+inline void mma_m16n8k16<f16>(Real (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1,
                               int line) {
-  emulator::mma(d, a, b0, b1, emulator::Operand::kF16, line);
+  emulator::mma(emulator::raw(d), a, b0, b1, emulator::kF16Operand, line);
 }
 template <>
-inline void mma_m16n8k16<bf16>(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1,
+inline void mma_m16n8k16<bf16>(Real (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1,
                                int line) {
-  emulator::mma(d, a, b0, b1, emulator::Operand::kBf16, line);
+  emulator::mma(emulator::raw(d), a, b0, b1, emulator::kBf16Operand, line);
 }
-inline void mma_m16n8k8_tf32(float (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1,
+inline void mma_m16n8k8_tf32(Real (&d)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1,
                              int line = __builtin_LINE()) {
-  emulator::mma(d, a, b0, b1, emulator::Operand::kTf32, line);
+  emulator::mma(emulator::raw(d), a, b0, b1, emulator::kTf32Operand, line);
 }
 
 // --- barriers that count bytes, bulk tensor copies ---
@@ -459,24 +348,26 @@ inline uint64_t matrix_tile_at(uint64_t tile, int bytes) {
 inline void warpgroup_fence(int line = __builtin_LINE()) { emulator::warpgroup_fence(line); }
 inline void warpgroup_commit(int line = __builtin_LINE()) { emulator::warpgroup_commit(line); }
 template <int kCount>
-inline void warpgroup_wait(float (&d)[kCount][4], int line = __builtin_LINE()) {
+inline void warpgroup_wait(Real (&d)[kCount][4], int line = __builtin_LINE()) {
   emulator::warpgroup_wait(line);
   asm volatile("" : : "r"(&d[0][0]) : "memory");  // other lanes wrote d
 }
 template <class T>
 inline constexpr emulator::Operand kOperandOf =
-    std::is_same_v<T, f16> ? emulator::Operand::kF16 : emulator::Operand::kBf16;
+    std::is_same_v<T, f16> ? emulator::kF16Operand : emulator::kBf16Operand;
 template <class T, int kN, bool kAcrossA, bool kAcrossB>
-inline void warpgroup_mma(float (*d)[4], uint64_t a, uint64_t b, bool add,
+inline void warpgroup_mma(Real (*d)[4], uint64_t a, uint64_t b, bool add,
                           int line = __builtin_LINE()) {
   static_assert(kN == 8 || kN == 16 || kN == 32 || kN == 64 || kN == 128, "no such width");
-  emulator::warpgroup_mma(d, nullptr, a, b, kN, kAcrossA, kAcrossB, add, kOperandOf<T>, line);
+  emulator::warpgroup_mma(reinterpret_cast<float(*)[4]>(d), nullptr, a, b, kN, kAcrossA, kAcrossB,
+                          add, kOperandOf<T>, line);
 }
 template <class T, int kN, bool kAcrossB>
-inline void warpgroup_mma(float (*d)[4], const uint32_t (&a)[4], uint64_t b, bool add,
+inline void warpgroup_mma(Real (*d)[4], const uint32_t (&a)[4], uint64_t b, bool add,
                           int line = __builtin_LINE()) {
   static_assert(kN == 8 || kN == 16 || kN == 32 || kN == 64 || kN == 128, "no such width");
-  emulator::warpgroup_mma(d, a, 0, b, kN, false, kAcrossB, add, kOperandOf<T>, line);
+  emulator::warpgroup_mma(reinterpret_cast<float(*)[4]>(d), a, 0, b, kN, false, kAcrossB, add,
+                          kOperandOf<T>, line);
 }
 
 // --- programmatic dependent launch: kernels run one after the other here ---
@@ -485,5 +376,10 @@ inline void grid_launch_dependents() {}
 inline void grid_wait() {}
 
 }  // namespace sd
+
+#ifdef SUNDOG_EMULATOR_RESIDUES
+#define float ::sd::Residue
+#define double ::sd::Wide
+#endif
 
 #endif  // SUNDOG_EMULATOR_H

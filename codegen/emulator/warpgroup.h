@@ -13,6 +13,7 @@
 namespace sd::emulator {
 
 void fence_async_proxy() {
+  if (!kChecked) return;
   Worker& worker = *current_worker;
   worker.shadow.fence(own_actor(worker));
 }
@@ -42,11 +43,22 @@ struct TileAddress {
   }
 };
 
-// Rows [first, first + count) of a matrix count x 16, as floats by rows or (along = false) from a
-// tile whose rows are steps of K.
+// What the elements of operands are computed with: floats, or residues.
 template <Operand kOperand>
-inline void fetch(Worker& worker, uint64_t bits, bool across, int first, int count, float (*to)[16],
-                  void* pc) {
+using Element = std::conditional_t<is_residue(kOperand), Code, float>;
+
+template <Operand kOperand>
+inline Element<kOperand> widen_one(uint16_t half) {
+  if constexpr (kOperand == Operand::kF16) return f16_to_float({half});
+  if constexpr (kOperand == Operand::kBf16) return bf16_to_float({half});
+  if constexpr (is_residue(kOperand)) return load_residue<kOperand>(half);
+}
+
+// Rows [first, first + count) of a matrix count x 16, as numbers by rows or (across) from a tile
+// whose rows are steps of K.
+template <Operand kOperand>
+inline void fetch(Worker& worker, uint64_t bits, bool across, int first, int count,
+                  Element<kOperand> (*to)[16], void* pc) {
   const TileAddress tile(bits);
   alignas(16) uint16_t word[8];
   const auto read = [&](int r, int column) {
@@ -54,14 +66,11 @@ inline void fetch(Worker& worker, uint64_t bits, bool across, int first, int cou
     check_shared(worker, from, 16, Shadow::Kind::kAsyncRead, warp_actor(worker), pc);
     std::memcpy(word, from, 16);
   };
-  const auto widen_one = [](uint16_t half) {
-    return kOperand == Operand::kF16 ? f16_to_float({half}) : bf16_to_float({half});
-  };
   if (!across) {
     for (int r = 0; r < count; ++r) {
       for (int half = 0; half < 2; ++half) {
         read(first + r, half * 16);
-        for (int i = 0; i < 8; ++i) to[r][half * 8 + i] = widen_one(word[i]);
+        for (int i = 0; i < 8; ++i) to[r][half * 8 + i] = widen_one<kOperand>(word[i]);
       }
     }
     return;
@@ -69,23 +78,31 @@ inline void fetch(Worker& worker, uint64_t bits, bool across, int first, int cou
   for (int k = 0; k < 16; ++k) {
     for (int r = 0; r < count; r += 8) {
       read(k, (first + r) * 2);
-      for (int i = 0; i < 8; ++i) to[r + i][k] = widen_one(word[i]);
+      for (int i = 0; i < 8; ++i) to[r + i][k] = widen_one<kOperand>(word[i]);
     }
   }
 }
 
 // --- products ---
 
+inline void multiply_into(float* d, bool add, const float* a, const float* b) {
+  float sum = add ? *d : 0.0f;
+  for (int k = 0; k < 16; ++k) sum += a[k] * b[k];
+  *d = sum;
+}
+inline void multiply_into(float* d, bool add, const Code* a, const Code* b) {
+  store_register(d, residue_field.dot(add ? load_register(d) : 0, a, b, 16));
+}
+
 template <Operand kOperand>
 inline void multiply_warpgroup(Worker& worker, const GroupProduct& p, int warp) {
-  float a[16][16], b[128][16];
+  Element<kOperand> a[16][16], b[128][16];
   if (p.from_registers) {
     for (int lane = 0; lane < 32; ++lane) {
       for (int q = 0; q < 4; ++q) {
-        float* at = &a[lane / 4 + (q & 1) * 8][lane % 4 * 2 + (q >> 1) * 8];
+        auto* at = &a[lane / 4 + (q & 1) * 8][lane % 4 * 2 + (q >> 1) * 8];
         for (int i = 0; i < 2; ++i) {
-          const auto half = static_cast<uint16_t>(p.a[lane][q] >> (16 * i));
-          at[i] = kOperand == Operand::kF16 ? f16_to_float({half}) : bf16_to_float({half});
+          at[i] = widen_one<kOperand>(static_cast<uint16_t>(p.a[lane][q] >> (16 * i)));
         }
       }
     }
@@ -97,19 +114,29 @@ inline void multiply_warpgroup(Worker& worker, const GroupProduct& p, int warp) 
     for (int j = 0; j < p.columns / 8; ++j) {
       for (int q = 0; q < 4; ++q) {
         const int row = lane / 4 + q / 2 * 8, column = j * 8 + lane % 4 * 2 + q % 2;
-        float sum = p.add ? p.d[lane][j][q] : 0.0f;
-        for (int k = 0; k < 16; ++k) sum += a[row][k] * b[column][k];
-        p.d[lane][j][q] = sum;
+        multiply_into(&p.d[lane][j][q], p.add, a[row], b[column]);
       }
     }
   }
 }
 
 inline void carry_out(Worker& worker, GroupProduct& p, int warp) {
-  if (p.operand == Operand::kF16) {
-    multiply_warpgroup<Operand::kF16>(worker, p, warp);
-  } else {
-    multiply_warpgroup<Operand::kBf16>(worker, p, warp);
+  switch (p.operand) {
+    case Operand::kF16:
+      multiply_warpgroup<Operand::kF16>(worker, p, warp);
+      break;
+    case Operand::kBf16:
+      multiply_warpgroup<Operand::kBf16>(worker, p, warp);
+      break;
+    case Operand::kResidueF16:
+      multiply_warpgroup<Operand::kResidueF16>(worker, p, warp);
+      break;
+    case Operand::kResidueBf16:
+      multiply_warpgroup<Operand::kResidueBf16>(worker, p, warp);
+      break;
+    case Operand::kTf32:
+    case Operand::kResidueWord:
+      break;  // there are none of words
   }
   p.done = true;
 }

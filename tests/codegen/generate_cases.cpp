@@ -7,6 +7,7 @@
 #include "codegen/generate.h"
 #include "codegen/kernel_check.h"
 #include "codegen/launch_emulator.h"
+#include "codegen/residue_check.h"
 #include "core/device.h"
 #include "core/text.h"
 
@@ -15,7 +16,7 @@ namespace {
 
 using Change = std::function<void(std::string&)>;  // of the emitted text
 
-Status run(const GenerateCase& c, const Change& change, GenerateOutcome& outcome) {
+Status run(const GenerateCase& c, const Change& change, bool exact, GenerateOutcome& outcome) {
   const Result<Program> program = parse_program(c.program, c.name + ".sd", {});
   if (!program.ok()) return program.error();
   const Result<MuGraph> graph = parse_mugraph(c.graph, c.name + ".mu", *program);
@@ -35,14 +36,31 @@ Status run(const GenerateCase& c, const Change& change, GenerateOutcome& outcome
   outcome.max_rel_error = ran->check.max_rel_error;
   outcome.passed = ran->passed();
   outcome.failure = ran->failure();
+  if (!exact) return {};
+  const Result<ResidueCheck> residues =
+      check_residues(*program, *graph, generated->plan, generated->cuda, {});
+  if (!residues.ok()) return residues.error();
+  outcome.residues_passed = residues->passed();
+  outcome.residues = to_string(*residues);
   return {};
 }
 
-GenerateOutcome outcome_of(const GenerateCase& c, const Change& change) {
+GenerateOutcome outcome_of(const GenerateCase& c, const Change& change, bool exact = false) {
   GenerateOutcome outcome;
-  const Status status = run(c, change, outcome);
-  if (!status.ok()) outcome.failure = to_string(status.error());
+  const Status status = run(c, change, exact, outcome);
+  if (!status.ok()) outcome.failure = outcome.residues = to_string(status.error());
   return outcome;
+}
+
+// Everywhere behind the primitives.
+Change replacing(const std::string& from, const std::string& to) {
+  return [from, to](std::string& text) {
+    size_t at = text.find(from, text.find("extern \"C\" __global__"));
+    EXPECT_NE(at, std::string::npos) << from;
+    for (; at != std::string::npos; at = text.find(from, at + to.size())) {
+      text.replace(at, from.size(), to);
+    }
+  };
 }
 
 }  // namespace
@@ -50,13 +68,14 @@ GenerateOutcome outcome_of(const GenerateCase& c, const Change& change) {
 GenerateOutcome run_case(const GenerateCase& c) { return outcome_of(c, {}); }
 
 GenerateOutcome run_changed(const GenerateCase& c, const std::string& from, const std::string& to) {
-  return outcome_of(c, [&](std::string& text) {
-    size_t at = text.find(from, text.find("extern \"C\" __global__"));
-    EXPECT_NE(at, std::string::npos) << from;
-    for (; at != std::string::npos; at = text.find(from, at + to.size())) {
-      text.replace(at, from.size(), to);
-    }
-  });
+  return outcome_of(c, replacing(from, to));
+}
+
+GenerateOutcome run_exact(const GenerateCase& c) { return outcome_of(c, {}, true); }
+
+GenerateOutcome run_exact_changed(const GenerateCase& c, const std::string& from,
+                                  const std::string& to) {
+  return outcome_of(c, replacing(from, to), true);
 }
 
 void expect_right(const GenerateCase& c) {

@@ -16,6 +16,9 @@ struct GenerateOutcome {
   double max_rel_error = 0;
   std::string cuda;
   std::string failure;  // why not: an error, a problem the emulator saw, a wrong output
+  // Of the exact check, where it was asked for.
+  bool residues_passed = false;
+  std::string residues;
 };
 
 // For the device "h200".
@@ -23,6 +26,11 @@ GenerateOutcome run_case(const GenerateCase& c);
 
 // The same with each `from` in the kernels' text, of which there must be one, replaced by `to`.
 GenerateOutcome run_changed(const GenerateCase& c, const std::string& from, const std::string& to);
+
+// The same two, and the exact check of the text, whatever the comparison of floats says.
+GenerateOutcome run_exact(const GenerateCase& c);
+GenerateOutcome run_exact_changed(const GenerateCase& c, const std::string& from,
+                                  const std::string& to);
 
 // EXPECTs that the case passes; the failure shows its texts.
 void expect_right(const GenerateCase& c);
