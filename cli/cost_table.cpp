@@ -15,7 +15,6 @@ std::string cost_table(const MuGraph& graph, const Device& device) {
       "ALU"
       "    SFU  steps  start  kernel\n";
   std::array<char, 160> line{};
-  double sum = 0;
   for (const Kernel& kernel : graph.kernels) {
     const search::KernelPrice p = search::price_of(graph, kernel, machine);
     const std::vector<int64_t> extents = factor_extents(kernel);
@@ -29,9 +28,8 @@ std::string cost_table(const MuGraph& graph, const Device& device) {
       out += line.data();
     }
     out += "  " + kernel.name + "\n";
-    sum += p.us;
   }
-  std::snprintf(line.data(), line.size(), "%8.2f  predicted\n", sum);
+  std::snprintf(line.data(), line.size(), "%8.2f  predicted\n", search::predict(graph, machine));
   return out + line.data();
 }
 

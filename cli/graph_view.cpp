@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/text.h"
+#include "core/via.h"
 
 namespace sundog::cli {
 namespace {
@@ -87,6 +88,10 @@ std::string term_text(const MuGraph& graph, uint32_t kernel, const Computation& 
   return text;
 }
 
+std::string via_text(const Kernel& kernel) {
+  return kernel.via == Via::kKernel ? "" : " via " + std::string(name(kernel.via));
+}
+
 }  // namespace
 
 std::string escaped_xml(std::string_view text) {
@@ -108,13 +113,13 @@ std::string escaped_xml(std::string_view text) {
 }
 
 std::string one_line(const MuGraph& graph) {
-  std::string text = std::to_string(graph.kernels.size()) +
-                     (graph.kernels.size() == 1 ? " kernel: " : " kernels: ");
+  const int launches = launch_count(graph);
+  std::string text = std::to_string(launches) + (launches == 1 ? " kernel: " : " kernels: ");
   for (size_t k = 0; k < graph.kernels.size(); ++k) {
     const Kernel& kernel = graph.kernels[k];
     if (k > 0) text += " -> ";
     text += kernel.name + "[" + grid_text(kernel) + " blocks, " + std::to_string(kernel.warps) +
-            (kernel.warps == 1 ? " warp" : " warps");
+            (kernel.warps == 1 ? " warp" : " warps") + via_text(kernel);
     for_each_loop(kernel.body, [&](const Loop& loop) {
       text += ", loop " + kernel.factors[loop.factor].name + " " +
               std::to_string(kernel.factors[loop.factor].extent);
@@ -127,6 +132,7 @@ std::string one_line(const MuGraph& graph) {
 std::string launch_text(const MuGraph& graph) {
   std::string text;
   for (const Kernel& kernel : graph.kernels) {
+    if (kernel.via != Via::kKernel) continue;
     text += (text.empty() ? "" : ", ") + grid_text(kernel) + " blocks of " +
             std::to_string(32 * kernel.warps);
   }
@@ -149,7 +155,7 @@ std::string dot(const MuGraph& graph, const Program&) {
     const std::string prefix = "k" + std::to_string(k) + "c";
     text += "  subgraph cluster" + std::to_string(k) + " {\n    label=" +
             quoted(kernel.name + ": " + grid_text(kernel) + " blocks, " +
-                   std::to_string(kernel.warps) + " warps") +
+                   std::to_string(kernel.warps) + " warps" + via_text(kernel)) +
             ";\n";
     for (size_t c = 0; c < kernel.computations.size(); ++c) {
       const Computation& computation = kernel.computations[c];
@@ -237,7 +243,7 @@ std::string svg(const MuGraph& graph, const Program&) {
     int at = y + kPad + kLine - 4;
     text_at(kLeft + kPad, at,
             kernel.name + ": " + grid_text(kernel) + " blocks of " +
-                std::to_string(32 * kernel.warps) + " threads",
+                std::to_string(32 * kernel.warps) + " threads" + via_text(kernel),
             "h");
     for (const Computation& computation : kernel.computations) {
       at += kLine;

@@ -8,6 +8,7 @@
 #include "cli/json.h"
 #include "cli/result_folder.h"
 #include "core/text.h"
+#include "core/via.h"
 
 namespace sundog::cli {
 namespace {
@@ -175,9 +176,9 @@ std::string json_text(const ReportContext& context) {
   json.key("target").value(context.device.name);
   json.key("timing").value(result.timing);
   json.key("best").begin_object();
-  json.key("kernels").value(static_cast<int64_t>(best.candidate.graph.kernels.size()));
+  json.key("kernels").value(int64_t{launch_count(best.candidate.graph)});
   const bool fused = unfused == nullptr ||
-                     best.candidate.graph.kernels.size() < unfused->candidate.graph.kernels.size();
+                     launch_count(best.candidate.graph) < launch_count(unfused->candidate.graph);
   json.key("fused").value(fused && !best.unfused);
   json.key("predicted_us").value(best.candidate.predicted_us);
   json.key("unfused_predicted_us");
@@ -199,7 +200,7 @@ std::string json_text(const ReportContext& context) {
     const Row& row = result.rows[i];
     json.begin_object().key("structure").value(row.candidate.structure);
     json.key("launches").value(launch_text(row.candidate.graph));
-    json.key("kernels").value(static_cast<int64_t>(row.candidate.graph.kernels.size()));
+    json.key("kernels").value(int64_t{launch_count(row.candidate.graph)});
     json.key("unfused").value(row.unfused);
     json.key("predicted_us").value(row.candidate.predicted_us);
     json.key("measured_us").value(row.candidate.measured_us);
@@ -244,7 +245,7 @@ std::string html_text(const ReportContext& context) {
     const Row& row = result.rows[i];
     text += std::string(i == result.best ? "<tr class=\"best\">" : "<tr>") + "<td>" +
             (row.unfused ? "unfused: " : "") + escaped_xml(row.candidate.structure) +
-            "<td class=\"n\">" + std::to_string(row.candidate.graph.kernels.size()) +
+            "<td class=\"n\">" + std::to_string(launch_count(row.candidate.graph)) +
             "<td class=\"n\">" + us(row.candidate.predicted_us) + "<td class=\"n\">" +
             us(row.candidate.measured_us) + "<td>" + escaped_xml(status_of(result, i)) + "\n";
   }

@@ -215,12 +215,14 @@ void to_message(const LaunchPlan& plan, proto::LaunchPlan* message) {
   for (const PlanTensor& tensor : plan.inputs) to_message(tensor, message->add_inputs());
   for (const PlanTensor& tensor : plan.outputs) to_message(tensor, message->add_outputs());
   message->set_workspace_bytes(plan.workspace_bytes);
+  message->set_zeroed_bytes(plan.zeroed_bytes);
   for (const PlanKernel& kernel : plan.kernels) {
     proto::LaunchPlan::Kernel& entry = *message->add_kernels();
     entry.set_name(kernel.name);
     for (const int64_t blocks : kernel.grid) entry.add_grid(blocks);
     entry.set_block(kernel.block);
     entry.set_shared_bytes(kernel.shared_bytes);
+    entry.set_dependent(kernel.dependent);
     for (const PlanArgument& argument : kernel.arguments) {
       proto::LaunchPlan::KernelArgument& each = *entry.add_arguments();
       each.set_kind(static_cast<proto::LaunchPlan::Argument>(argument.kind));
@@ -249,6 +251,7 @@ Status check_plan(const LaunchPlan& plan, const Program& program) {
   }
   constexpr int64_t kMaxWorkspace = int64_t{1} << 40;
   if (plan.workspace_bytes < 0 || plan.workspace_bytes > kMaxWorkspace) return wrong;
+  if (plan.zeroed_bytes < 0 || plan.zeroed_bytes > plan.workspace_bytes) return wrong;
   for (const PlanKernel& kernel : plan.kernels) {
     if (kernel.block < 1 || kernel.block > 1024 || kernel.shared_bytes < 0) return wrong;
     for (const int64_t blocks : kernel.grid) {
@@ -304,6 +307,7 @@ Result<LaunchPlan> from_message(const proto::LaunchPlan& message, const Program&
   plan.inputs = std::move(*inputs);
   plan.outputs = std::move(*outputs);
   plan.workspace_bytes = message.workspace_bytes();
+  plan.zeroed_bytes = message.zeroed_bytes();
   for (const proto::LaunchPlan::Kernel& entry : message.kernels()) {
     PlanKernel& kernel = plan.kernels.emplace_back();
     kernel.name = entry.name();
@@ -311,6 +315,7 @@ Result<LaunchPlan> from_message(const proto::LaunchPlan& message, const Program&
     for (int i = 0; i < 3; ++i) kernel.grid[static_cast<size_t>(i)] = entry.grid(i);
     kernel.block = entry.block();
     kernel.shared_bytes = entry.shared_bytes();
+    kernel.dependent = entry.dependent();
     for (const proto::LaunchPlan::KernelArgument& each : entry.arguments()) {
       if (!proto::LaunchPlan::Argument_IsValid(each.kind())) {
         return bad_input("its launch plan has an unknown argument");

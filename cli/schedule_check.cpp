@@ -7,12 +7,14 @@ namespace sundog::cli {
 verify::Safety check_schedule(const MuGraph& graph, const codegen::Generated& generated,
                               double seconds) {
   std::vector<verify::EmittedKernel> kernels;
-  for (const Kernel& kernel : graph.kernels) {
-    if (block_count(kernel) == 0) continue;  // not emitted
+  for (const codegen::Launch& launch : codegen::launches_of(graph)) {
     const codegen::PlanKernel& plan = generated.plan.kernels[kernels.size()];
     verify::EmittedKernel emitted{plan.name, plan.grid[0], plan.block, plan.shared_bytes, {}};
-    for (const uint32_t tensor : codegen::kernel_parameters(graph, kernel)) {
+    for (const uint32_t tensor : codegen::launch_parameters(graph, launch)) {
       emitted.elements.push_back(span_elements(graph.tensors[tensor].decl));
+    }
+    if (launch.joined != kNone) {
+      emitted.elements.push_back(block_count(graph.kernels[launch.joined]));
     }
     kernels.push_back(std::move(emitted));
   }

@@ -16,8 +16,9 @@ namespace {
 // CUdevice_attribute and CUfunction_attribute.
 constexpr int kSmCount = 16, kL2Bytes = 38, kMajor = 75, kMinor = 76, kSharedOptIn = 97;
 constexpr int kFunctionLocalBytes = 3, kFunctionRegisters = 4, kFunctionDynamicShared = 8;
-constexpr int kCaptureThreadLocal = 1;      // CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
-constexpr unsigned kStreamNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
+constexpr int kProgrammaticStreamSerialization = 6;  // CUlaunchAttributeID
+constexpr int kCaptureThreadLocal = 1;               // CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+constexpr unsigned kStreamNonBlocking = 1;           // CU_STREAM_NON_BLOCKING
 
 template <class Function>
 bool find(void* library, const char* name, Function& function) {
@@ -71,6 +72,7 @@ const char* load(void* library, DriverApi& api) {
   need("cuEventDestroy_v2", api.event_destroy);
   need("cuEventRecord", api.event_record);
   need("cuEventElapsedTime", api.event_elapsed);
+  find(library, "cuLaunchKernelEx", api.launch_ex);
   find(library, "cuTensorMapEncodeTiled", api.tensor_map_encode);
   return missing;
 }
@@ -119,6 +121,34 @@ Status driver_status(const DriverApi& api, int code, const char* call) {
                    std::to_string(code) + ")" + (text == nullptr ? "" : std::string(", ") + text),
                {},
                {}};
+}
+
+int tensor_map_dtype(const PlanTensorMap& map) {
+  constexpr int kBytes = 0, kF16 = 6, kF32 = 7, kBf16 = 9;
+  return map.dtype == DType::kF16    ? kF16
+         : map.dtype == DType::kBF16 ? kBf16
+         : map.dtype == DType::kF32  ? kF32
+                                     : kBytes;
+}
+
+int tensor_map_swizzle(const PlanTensorMap& map) {
+  return map.swizzle == 128 ? 3 : map.swizzle == 64 ? 2 : map.swizzle == 32 ? 1 : 0;
+}
+
+int launch_kernel(const DriverApi& api, void* function, const std::array<unsigned, 3>& grid,
+                  unsigned block, unsigned shared_bytes, bool dependent, void* stream,
+                  void** parameters) {
+  // Without leave to start early it is right all the same: the wait is over at once.
+  if (!dependent || api.launch_ex == nullptr) {
+    return api.launch(function, grid[0], grid[1], grid[2], block, 1, 1, shared_bytes, stream,
+                      parameters, nullptr);
+  }
+  LaunchAttribute early{};
+  early.id = kProgrammaticStreamSerialization;
+  early.value = 1;
+  const LaunchConfig config{
+      {grid[0], grid[1], grid[2]}, {block, 1, 1}, shared_bytes, stream, &early, 1};
+  return api.launch_ex(&config, function, parameters, nullptr);
 }
 
 Status Gpu::checked(int code, const char* call) const { return driver_status(*api_, code, call); }
@@ -266,28 +296,27 @@ Result<GpuKernel> Gpu::kernel(const GpuModule& module, const std::string& name,
   return kernel;
 }
 
-Result<TensorMapBits> Gpu::encode(const PlanTensorMap& map, DevicePointer pointer) {
-  if (api_->tensor_map_encode == nullptr) {
+Result<TensorMapBits> encode_tensor_map(const DriverApi& api, const PlanTensorMap& map,
+                                        DevicePointer pointer) {
+  if (api.tensor_map_encode == nullptr) {
     return unsupported("the CUDA driver makes no tensor maps", "it is older than CUDA 12");
   }
-  constexpr int kF16 = 6, kF32 = 7, kBf16 = 9;  // CUtensorMapDataType; bytes are 0
-  const int type = map.dtype == DType::kF16    ? kF16
-                   : map.dtype == DType::kBF16 ? kBf16
-                   : map.dtype == DType::kF32  ? kF32
-                                               : 0;
   std::vector<uint64_t> extents(map.extents.begin(), map.extents.end());
   std::vector<uint64_t> strides(map.strides.begin() + 1, map.strides.end());
   std::vector<unsigned> boxes(map.boxes.begin(), map.boxes.end()), steps(map.boxes.size(), 1);
-  const int swizzle = map.swizzle == 128 ? 3 : map.swizzle == 64 ? 2 : map.swizzle == 32 ? 1 : 0;
-  constexpr int kPromotion128 = 2;  // CU_TENSOR_MAP_L2_PROMOTION_L2_128B
   TensorMapBits bits;
-  SUNDOG_RETURN_IF_ERROR(checked(
-      api_->tensor_map_encode(&bits, type, static_cast<unsigned>(map.extents.size()),
-                              reinterpret_cast<void*>(pointer + static_cast<uint64_t>(map.offset)),
-                              extents.data(), strides.data(), boxes.data(), steps.data(), 0,
-                              swizzle, kPromotion128, 0),
+  SUNDOG_RETURN_IF_ERROR(driver_status(
+      api,
+      api.tensor_map_encode(&bits, tensor_map_dtype(map), static_cast<unsigned>(map.extents.size()),
+                            reinterpret_cast<void*>(pointer + static_cast<uint64_t>(map.offset)),
+                            extents.data(), strides.data(), boxes.data(), steps.data(), 0,
+                            tensor_map_swizzle(map), kTensorMapPromotion128, 0),
       "cuTensorMapEncodeTiled"));
   return bits;
+}
+
+Result<TensorMapBits> Gpu::encode(const PlanTensorMap& map, DevicePointer pointer) {
+  return encode_tensor_map(*api_, map, pointer);
 }
 
 Status Gpu::launch(const GpuKernel& kernel, const LaunchShape& shape,
@@ -299,13 +328,12 @@ Status Gpu::launch(const GpuKernel& kernel, const LaunchShape& shape,
   std::vector<void*> parameters;
   for (DevicePointer& value : values) parameters.push_back(&value);
   for (TensorMapBits& map : maps) parameters.push_back(&map);
-  return checked(
-      api_->launch(kernel.function, static_cast<unsigned>(shape.grid[0]),
-                   static_cast<unsigned>(shape.grid[1]), static_cast<unsigned>(shape.grid[2]),
-                   static_cast<unsigned>(shape.block), 1, 1,
-                   static_cast<unsigned>(kernel.dynamic_shared_bytes), stream_.get(),
-                   parameters.data(), nullptr),
-      "cuLaunchKernel");
+  std::array<unsigned, 3> grid{};
+  for (size_t d = 0; d < 3; ++d) grid[d] = static_cast<unsigned>(shape.grid[d]);
+  return checked(launch_kernel(*api_, kernel.function, grid, static_cast<unsigned>(shape.block),
+                               static_cast<unsigned>(kernel.dynamic_shared_bytes), shape.dependent,
+                               stream_.get(), parameters.data()),
+                 "cuLaunchKernel");
 }
 
 Status Gpu::synchronize() {

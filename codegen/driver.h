@@ -104,6 +104,7 @@ struct alignas(64) TensorMapBits {
 struct LaunchShape {
   std::array<int64_t, 3> grid{1, 1, 1};
   int block = 1;
+  bool dependent = false;  // as in the launch plan
 };
 
 class Gpu {
@@ -159,11 +160,18 @@ class Gpu {
   GpuInfo info_;
 };
 
-// What codegen/loaded_plan.h shares: the driver of this process, the handle of a device, and a code
-// of the driver as a Status that names the call.
+// What codegen/loaded_plan.h and codegen/shared_object.h share: the driver of this process, the
+// handle of a device, a code of the driver as a Status that names the call, tensor maps.
 Result<const DriverApi*> open_driver();
 Status find_gpu(const DriverApi& api, int ordinal, int* device);
 Status driver_status(const DriverApi& api, int code, const char* call);
+
+// CUtensorMapDataType, CUtensorMapSwizzle, CUtensorMapL2promotion; and the map itself.
+int tensor_map_dtype(const PlanTensorMap& map);
+int tensor_map_swizzle(const PlanTensorMap& map);
+inline constexpr int kTensorMapPromotion128 = 2;
+Result<TensorMapBits> encode_tensor_map(const DriverApi& api, const PlanTensorMap& map,
+                                        DevicePointer pointer);
 
 // What device `ordinal` is, asked in a child process so that this process stays free of CUDA.
 Result<GpuInfo> probe_gpu(int ordinal);

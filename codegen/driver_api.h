@@ -2,12 +2,36 @@
 // driver of their own in its place.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
 namespace sundog::codegen {
 
 using DevicePointer = unsigned long long;  // CUdeviceptr
+
+// CUlaunchAttribute and CUlaunchConfig.
+struct LaunchAttribute {
+  int id;
+  int padding;
+  union {
+    char bytes[64];
+    int value;
+  };
+};
+struct LaunchConfig {
+  unsigned grid[3], block[3], shared_bytes;
+  void* stream;
+  LaunchAttribute* attributes;
+  unsigned attribute_count;
+};
+
+// One launch of `block` threads a block; `dependent` as in the launch plan, where the driver knows
+// it.
+struct DriverApi;
+int launch_kernel(const DriverApi& api, void* function, const std::array<unsigned, 3>& grid,
+                  unsigned block, unsigned shared_bytes, bool dependent, void* stream,
+                  void** parameters);
 
 // The functions that are used, by the names that the driver exports (CUDA 11.4 and later).  Handles
 // are opaque pointers; CUresult, CUdevice and the enumerations are ints.
@@ -53,6 +77,8 @@ struct DriverApi {
   int (*event_destroy)(void*);
   int (*event_record)(void*, void*);
   int (*event_elapsed)(float*, void*, void*);
+  // Of CUDA 11.8 and later; null before.
+  int (*launch_ex)(const LaunchConfig*, void*, void**, void**);
   // Of CUDA 12 and later; null before.
   int (*tensor_map_encode)(void*, int, unsigned, void*, const uint64_t*, const uint64_t*,
                            const unsigned*, const unsigned*, int, int, int, int);

@@ -75,6 +75,7 @@ std::string KernelEmitter::ring_name(const BulkLoop& bulk) const {
 // Barriers, and the first copies of each loop.
 void KernelEmitter::start_copies() {
   if (plan_.bulk_loops.empty()) return;
+  await_loads(bulk_loads(plan_));
   for (const BulkLoop& bulk : plan_.bulk_loops) {
     const std::string f = ring_name(bulk);
     out_.line("uint64_t* const " + f + "_full = reinterpret_cast<uint64_t*>(arena + " +

@@ -24,13 +24,6 @@ std::string floor_div(const std::string& x, int64_t d) {
   return "(" + x + " >= 0 ? " + x + " / " + by + " : -((" + less + " - " + x + ") / " + by + "))";
 }
 
-void collect_stored(const std::vector<Statement>& body, std::set<uint32_t>& stored) {
-  for (const Statement& statement : body) {
-    if (const auto* store = std::get_if<Store>(&statement.node)) stored.insert(store->tensor);
-    if (const auto* loop = std::get_if<Loop>(&statement.node)) collect_stored(loop->body, stored);
-  }
-}
-
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 // Drops declarations "const int NAME = ...;" of names that nothing else mentions: coordinates that
@@ -66,44 +59,14 @@ std::string without_unused(const std::string& text) {
   return dropped ? without_unused(result) : result;
 }
 
-std::set<uint32_t> stored_tensors(const Kernel& kernel) {
-  std::set<uint32_t> stored;
-  collect_stored(kernel.body, stored);
-  return stored;
-}
-
 }  // namespace
 
-std::vector<uint32_t> kernel_parameters(const MuGraph& graph, const Kernel& kernel) {
-  std::set<uint32_t> read;
-  for (const Computation& c : kernel.computations) {
-    const TermId roots[] = {c.value};
-    for (TermId t : reachable(kernel.terms, roots)) {
-      if (const auto* input = std::get_if<InputTerm>(&kernel.terms[t])) read.insert(input->tensor);
-    }
-  }
-  const std::set<uint32_t> stored = stored_tensors(kernel);
-  std::vector<uint32_t> result;
-  for (TensorRole role : {TensorRole::kInput, TensorRole::kOutput, TensorRole::kIntermediate}) {
-    for (uint32_t t = 0; t < graph.tensors.size(); ++t) {
-      if (graph.tensors[t].role == role && (read.contains(t) || stored.contains(t))) {
-        result.push_back(t);
-      }
-    }
-  }
-  return result;
-}
-
-std::string emit_kernel(const MuGraph& graph, const Kernel& kernel, const KernelPlan& plan,
-                        const std::string& name, CudaTextOptions options) {
-  return KernelEmitter(graph, kernel, plan, options).run(name);
-}
-
 KernelEmitter::KernelEmitter(const MuGraph& graph, const Kernel& kernel, const KernelPlan& plan,
-                             CudaTextOptions options)
+                             CudaTextOptions options, const LaunchPlace& place)
     : graph_(graph),
       kernel_(kernel),
       plan_(plan),
+      place_(place),
       scan_(scan(kernel)),
       dependences_(dependences(kernel)),
       text_(out_, options) {
@@ -114,7 +77,7 @@ KernelEmitter::KernelEmitter(const MuGraph& graph, const Kernel& kernel, const K
 }
 
 void KernelEmitter::declare_names() {
-  std::set<std::string> taken;
+  std::set<std::string> taken = {"arrivals", "last"};
   const auto unique = [&](const std::string& wanted) {
     std::string name = identifier(wanted);
     while (!taken.insert(name).second) name += "_";
@@ -131,26 +94,34 @@ void KernelEmitter::declare_names() {
   out_.reserve(std::move(taken));
 }
 
-std::string KernelEmitter::run(const std::string& name) {
-  signature(name);
+std::string KernelEmitter::run(const std::string& name, const std::vector<std::string>& parameters,
+                               const std::optional<LastBlock>& last) {
+  signature(name, parameters);
+  out_.line("const int tid = static_cast<int>(threadIdx.x);");
+  out_.line("[[maybe_unused]] const int lane = tid % 32, warp = tid / 32;");
+  if (!kernel_.grid.empty()) out_.line("const int block = static_cast<int>(blockIdx.x);");
   grid_indices();
   declare_arena();
+  if (place_.followed) out_.line("sd::grid_launch_dependents();");
   start_copies();
   statements(kernel_.body);
   settle_products();
+  if (last) run_last(*last);
   out_.close();
   return without_unused(out_.text());
 }
 
-void KernelEmitter::signature(const std::string& name) {
-  const std::set<uint32_t> stored = stored_tensors(kernel_);
-  std::vector<std::string> parameters;
-  for (uint32_t t : kernel_parameters(graph_, kernel_)) {
-    parameters.push_back(std::string(stored.contains(t) ? "" : "const ") +
-                         std::string(cuda_type(graph_.tensors[t].decl.dtype)) + "* __restrict__ " +
-                         tensors_[t]);
-  }
-  for (std::string& map : map_parameters()) parameters.push_back(std::move(map));
+std::string KernelEmitter::run_joined(const std::string& block, int64_t arena) {
+  arena_ = arena;
+  if (!kernel_.grid.empty()) out_.line("const int block = " + block + ";");
+  grid_indices();
+  declare_arena();
+  statements(kernel_.body);
+  settle_products();
+  return without_unused(out_.text());
+}
+
+void KernelEmitter::signature(const std::string& name, const std::vector<std::string>& parameters) {
   out_.line("extern \"C\" __global__ void __launch_bounds__(" +
             std::to_string(kernel_.warps * kLanes) + blocks_wanted() + ")");
   out_.open(name + "(" + join(parameters, ", ") + ")");
@@ -169,10 +140,7 @@ std::string KernelEmitter::blocks_wanted() const {
 }
 
 void KernelEmitter::grid_indices() {
-  out_.line("const int tid = static_cast<int>(threadIdx.x);");
-  out_.line("[[maybe_unused]] const int lane = tid % 32, warp = tid / 32;");
   int64_t inner = block_count(kernel_);
-  if (!kernel_.grid.empty()) out_.line("const int block = static_cast<int>(blockIdx.x);");
   for (size_t i = 0; i < kernel_.grid.size(); ++i) {
     const AxisId f = kernel_.grid[i];
     const int64_t size = extent(f);
@@ -195,7 +163,7 @@ void KernelEmitter::declare_arena() {
       shape.push_back(kernel_.factors[a.axis].name + "(" + std::to_string(a.extent) + ")");
     }
     out_.line(type + "* const " + name + " = reinterpret_cast<" + type + "*>(arena + " +
-              std::to_string(tile.offset) + ");  // [" + join(shape, ", ") + "]" +
+              std::to_string(arena_ + tile.offset) + ");  // [" + join(shape, ", ") + "]" +
               (tile.axes.size() > 1 ? ", rows of " + std::to_string(tile.pitch) : "") +
               (tile.copies > 1 ? ", " + std::to_string(tile.copies) + " of them" : ""));
   };
@@ -209,6 +177,9 @@ void KernelEmitter::statements(const std::vector<Statement>& body) {
   for (const Statement& statement : body) {
     position_ += kPositionStep;
     finish_before(position_);
+    if (!std::holds_alternative<Loop>(statement.node) && touches_before({statement})) {
+      await_kernels();
+    }
     if (const auto* c = std::get_if<Compute>(&statement.node)) {
       compute(c->computation);
     } else if (const auto* s = std::get_if<Store>(&statement.node)) {
@@ -360,8 +331,10 @@ void KernelEmitter::loop(const Loop& loop) {
   std::string begin, end;
   const bool skips = loop_range(loop, begin, end);
   const Hazards before_prologue = hazards_;
+  await_loads(ring);
   if (!ring.empty()) ring_prologue(loop, ring, begin, end);
   if (bulk != nullptr) start_stages(*bulk);
+  if (touches_before(loop.body)) await_kernels();
   const std::string f = factors_[loop.factor];
   const Hazards before = hazards_;
   Hazards entry = ring.empty() ? before : Hazards();

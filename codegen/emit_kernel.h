@@ -4,6 +4,8 @@
 
 #include <array>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,17 +15,49 @@
 #include "core/dependence.h"
 #include "core/schedule/kernel_plan.h"
 #include "core/schedule/kernel_scan.h"
+#include "core/via.h"
 
 namespace sundog::codegen {
 
-// The whole kernel, `extern "C" __global__ void NAME(...)`: its parameters are the tensors of
-// kernel_parameters, in order.
-std::string emit_kernel(const MuGraph& graph, const Kernel& kernel, const KernelPlan& plan,
-                        const std::string& name, CudaTextOptions options);
+// One launch of a µGraph: a kernel, and the one that its last blocks run, if there is one
+// (core/via.h).
+struct Launch {
+  uint32_t kernel = 0;
+  uint32_t joined = kNone;
+};
 
-// Tensors that a kernel reads, then those that it writes, each in the order of the µGraph's
-// tensors: inputs, outputs, intermediates.
-std::vector<uint32_t> kernel_parameters(const MuGraph& graph, const Kernel& kernel);
+// The launches of the µGraph, in order; kernels without blocks are left out.
+std::vector<Launch> launches_of(const MuGraph& graph);
+
+// Where a launch stands among those of its plan.
+struct LaunchPlace {
+  bool dependent = false;       // it may start before those before it are done
+  bool followed = false;        // the one behind it may
+  std::set<uint32_t> before;    // tensors that those before it write
+  std::set<uint32_t> changing;  // tensors that are written while the launch may run
+};
+
+// The whole kernel, `extern "C" __global__ void NAME(...)`: its parameters are the tensors of
+// launch_parameters, in order, the counters of arrivals if a kernel is joined, and tensor maps.
+// `plans`: of the kernel and, if there is one, of the joined one, whose loads are no bulk copies.
+std::string emit_kernel(const MuGraph& graph, const Launch& launch,
+                        const std::vector<KernelPlan>& plans, const std::string& name,
+                        CudaTextOptions options, LaunchPlace place);
+
+// Tensors that a kernel stores to; that a launch does.
+std::set<uint32_t> stored_tensors(const Kernel& kernel);
+std::set<uint32_t> stored_tensors(const MuGraph& graph, const Launch& launch);
+
+// Tensors that a launch reads or writes, in the order of the µGraph's tensors: inputs, outputs,
+// intermediates.
+std::vector<uint32_t> launch_parameters(const MuGraph& graph, const Launch& launch);
+
+// Shared memory of a launch, and where the tiles of the joined kernel begin in it.
+struct LaunchArena {
+  int64_t bytes = 0;
+  int64_t joined_offset = 0;
+};
+LaunchArena arena_of(const std::vector<KernelPlan>& plans);
 
 // The computations whose loads are bulk copies: behind its pointers a kernel takes a tensor map for
 // each, in this order.
@@ -48,11 +82,29 @@ struct RegisterArray {
   std::string declaration() const;
 };
 
+// What the last of `count` blocks of a group runs; `group` is the index of the group.
+struct LastBlock {
+  std::string group;
+  int64_t count = 1;
+  std::string name, body;
+};
+
 class KernelEmitter {
  public:
   KernelEmitter(const MuGraph& graph, const Kernel& kernel, const KernelPlan& plan,
-                CudaTextOptions options);
-  std::string run(const std::string& name);
+                CudaTextOptions options, const LaunchPlace& place);
+  // The kernel; `parameters` are their texts.
+  std::string run(const std::string& name, const std::vector<std::string>& parameters,
+                  const std::optional<LastBlock>& last);
+  // The statements of a kernel that a block of another one runs: `block` is its index as a text,
+  // and its tiles begin at `arena` in the shared memory.
+  std::string run_joined(const std::string& block, int64_t arena);
+  // The parameters for these tensors, and for the tensor maps.
+  std::vector<std::string> pointer_parameters(const std::vector<uint32_t>& tensors,
+                                              const std::set<uint32_t>& stored) const;
+  std::vector<std::string> map_parameters() const;
+  // The index of a block's group among those of the kernel that it runs last.
+  std::string group_text(const Arrival& arrival) const;
 
  private:
   // One place in which terms are evaluated: the current element, and names of vectors loaded.
@@ -72,7 +124,7 @@ class KernelEmitter {
 
   // emit_kernel.cpp: signature, grid, statements, loops
   void declare_names();
-  void signature(const std::string& name);
+  void signature(const std::string& name, const std::vector<std::string>& parameters);
   std::string blocks_wanted() const;
   void grid_indices();
   void declare_arena();
@@ -87,6 +139,13 @@ class KernelEmitter {
   std::vector<uint32_t> ring_of(const Loop& loop) const;
   bool never_empty(const Loop& loop) const;
   void finish_before(int position);
+
+  // emit_launch.cpp: the order of kernels
+  void run_last(const LastBlock& last);
+  bool reads_before(uint32_t id) const;
+  bool touches_before(const std::vector<Statement>& body) const;
+  void await_loads(const std::vector<uint32_t>& ids);
+  void await_kernels();
 
   // emit_expression.cpp: terms at one element
   Text value(Scope& scope, TermId term, const std::string& guard);
@@ -159,7 +218,6 @@ class KernelEmitter {
   const BulkLoop* bulk_loop(const Loop& loop) const;
   std::string ring_name(const BulkLoop& bulk) const;
   std::string map_name(uint32_t id) const;
-  std::vector<std::string> map_parameters() const;
   void start_copies();
   void copy_stage(const Loop& loop, const BulkLoop& bulk, const std::string& index);
   void bulk_copies(uint32_t id, const std::string& full);
@@ -206,6 +264,7 @@ class KernelEmitter {
   const MuGraph& graph_;
   const Kernel& kernel_;
   const KernelPlan& plan_;
+  const LaunchPlace& place_;
   KernelScan scan_;
   std::vector<Dependence> dependences_;
   AxisSet grid_, looped_;
@@ -216,6 +275,8 @@ class KernelEmitter {
   std::vector<const Loop*> open_;                       // loops around, outermost first
   int position_ = 0;
   size_t next_store_ = 0;
+  int64_t arena_ = 0;                       // where the tiles begin in the block's shared memory
+  bool waited_ = false;                     // for the kernels before
   bool warpgroups_ = false;                 // some product is one of a warp group
   std::vector<uint32_t> in_flight_;         // products started and not yet waited for
   std::map<AxisId, std::string> stage_of_;  // loops with a ring: the variable of its stage

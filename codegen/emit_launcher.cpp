@@ -35,8 +35,10 @@ std::string argument_type(const PlanArgument& a, const LaunchPlan& plan, const M
     case PlanArgument::Kind::kWorkspace:
       break;
   }
-  // Workspace tensors lie in the order of the µGraph, each at a multiple of 256 bytes.
-  int64_t offset = 0;
+  // Behind the counters workspace tensors lie in the order of the µGraph, each at a multiple of 256
+  // bytes.
+  if (a.offset < plan.zeroed_bytes) return "uint32_t";
+  int64_t offset = plan.zeroed_bytes;
   for (const DeviceTensor& tensor : graph.tensors) {
     if (tensor.role != TensorRole::kIntermediate) continue;
     const int64_t size = span_elements(tensor.decl) * bytes(tensor.decl.dtype);
@@ -66,6 +68,25 @@ void raise_limits(Writer& out, const LaunchPlan& plan) {
   out.close();
 }
 
+// Leave to start early is an attribute of the launch.
+void launch_dependent(Writer& out, const PlanKernel& k, std::vector<std::string> arguments) {
+  out.open("");
+  out.line("cudaLaunchAttribute early = {};");
+  out.line("early.id = cudaLaunchAttributeProgrammaticStreamSerialization;");
+  out.line("early.val.programmaticStreamSerializationAllowed = 1;");
+  out.line("cudaLaunchConfig_t config = {};");
+  out.line("config.gridDim = dim3(" + std::to_string(k.grid[0]) + ");");
+  out.line("config.blockDim = dim3(" + std::to_string(k.block) + ");");
+  out.line("config.dynamicSmemBytes = " + std::to_string(k.shared_bytes) + ";");
+  out.line("config.stream = stream;");
+  out.line("config.attrs = &early;");
+  out.line("config.numAttrs = 1;");
+  arguments.insert(arguments.begin(), {"&config", k.name});
+  out.line("if (cudaError_t error = cudaLaunchKernelEx(" + join(arguments, ", ") +
+           ")) return error;");
+  out.close();
+}
+
 }  // namespace
 
 std::string launcher_text(const LaunchPlan& plan, const std::vector<KernelStats>& stats,
@@ -77,6 +98,12 @@ std::string launcher_text(const LaunchPlan& plan, const std::vector<KernelStats>
   out.line("// Pointers in the order of the program's inputs and outputs; returns a cudaError_t.");
   out.line("extern \"C\" size_t " + plan.name + "_workspace_bytes() { return " +
            std::to_string(plan.workspace_bytes) + "; }");
+  if (plan.zeroed_bytes > 0) {
+    out.line("// The first bytes of the workspace, which have to be 0 before it is used the first");
+    out.line("// time; every launch leaves them so.");
+    out.line("extern \"C\" size_t " + plan.name + "_zeroed_bytes() { return " +
+             std::to_string(plan.zeroed_bytes) + "; }");
+  }
   out.blank();
   out.open("extern \"C\" int " + plan.name +
            "([[maybe_unused]] void* const* inputs, [[maybe_unused]] void* const* outputs,\n"
@@ -98,6 +125,10 @@ std::string launcher_text(const LaunchPlan& plan, const std::vector<KernelStats>
       }
       // A parameter that a kernel only reads is const; a pointer converts to that by itself.
       arguments.push_back(pointer(a, type));
+    }
+    if (k.dependent) {
+      launch_dependent(out, k, arguments);
+      continue;
     }
     out.line(k.name + "<<<" + std::to_string(stats[i].blocks) + ", " + std::to_string(k.block) +
              ", " + std::to_string(k.shared_bytes) + ", stream>>>(" + join(arguments, ", ") + ");");

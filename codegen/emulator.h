@@ -51,13 +51,15 @@ struct EmulatorLaunch {
   uint32_t block[3] = {1, 1, 1};
   uint32_t cluster[3] = {1, 1, 1};  // only 1, 1, 1 for now
   size_t shared_bytes = 0;
-  std::vector<int> args;  // indexes of buffers, in the order of the kernel's parameters
-  int unit = 0;           // which source of a module compiled from several
+  std::vector<int> args;   // indexes of buffers, in the order of the kernel's parameters
+  int unit = 0;            // which source of a module compiled from several
+  bool dependent = false;  // may start before the launch before it is done: threads must wait
 };
 
 struct EmulatorOptions {
   // How often all launches run: 1 in order with copies that land at once; 2 backwards with copies
-  // that land when waited for; from the third on everything random.
+  // that land when waited for; from the third on everything random.  From the second on some blocks
+  // of dependent launches start before the launches in front of them.
   int schedules = 3;
   bool race_check = true;  // given to compile; run checks what was compiled in
   // Given to both: kernels compute with residues in this field in place of floats, and buffers hold
@@ -80,9 +82,9 @@ struct EmulatorReport {
   uint64_t open_comparisons = 0;
   // One line each: "<kind>: kernel <name>, block (x, y, z), thread <t>, line <n>: <what>".  The
   // kinds: out of bounds, misaligned, wrong space, write to input, uninitialised read, shared race,
-  // copy in flight, global race, divergence, deadlock, bad barrier, bad launch, schedule
-  // dependence, crash, out of memory, timeout.  The line is one of the source, if addr2line is on
-  // the PATH.
+  // copy in flight, global race, missing wait, divergence, deadlock, bad barrier, bad launch,
+  // schedule dependence, crash, out of memory, timeout.  The line is one of the source, if
+  // addr2line is on the PATH.
   std::vector<std::string> problems;
 };
 
@@ -101,9 +103,9 @@ class EmulatorModule {
   // The kernels of a source, in the order of the text.
   const std::vector<std::string>& kernels(int unit = 0) const;
 
-  // Runs the launches one after the other, as a stream does.  Errors are those of the call (an
-  // unknown kernel, a wrong number of arguments, a grid no GPU takes); those of the kernels are
-  // problems.
+  // Runs the launches one after the other, as a stream does; dependent ones may overlap.  Errors
+  // are those of the call (an unknown kernel, a wrong number of arguments, a grid no GPU takes);
+  // those of the kernels are problems.
   Result<EmulatorReport> run(std::span<const EmulatorLaunch> launches,
                              std::span<const EmulatorBuffer> buffers,
                              const EmulatorOptions& options) const;

@@ -19,16 +19,17 @@
 namespace sundog::codegen {
 namespace {
 
+constexpr int64_t kAlignment = 256;  // of places in the workspace
+
 PlanTensor plan_tensor(const TensorDecl& decl) {
   const int64_t elements = span_elements(decl);
   return {decl.name, decl.dtype, elements, elements * bytes(decl.dtype)};
 }
 
 // Where intermediates lie in the workspace.  Each has bytes of its own: few kernels, few tensors.
+// `total`: the bytes in front of them, and then in all.
 std::vector<int64_t> place_workspace(const MuGraph& graph, int64_t& total) {
-  constexpr int64_t kAlignment = 256;
   std::vector<int64_t> offsets(graph.tensors.size(), 0);
-  total = 0;
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
     if (graph.tensors[t].role != TensorRole::kIntermediate) continue;
     offsets[t] = total;
@@ -154,6 +155,120 @@ Status fits_int(const MuGraph& graph, const Kernel& kernel) {
   return {};
 }
 
+// Everything about one kernel of a launch that the device must allow.
+Result<KernelPlan> plan_checked(const MuGraph& graph, const Kernel& kernel, const Target& target,
+                                const Device& device) {
+  const int64_t blocks = block_count(kernel);
+  if (blocks > std::numeric_limits<int32_t>::max()) {
+    return unsupported("kernel '" + kernel.name + "' has " + std::to_string(blocks) +
+                       " blocks; a grid has at most 2,147,483,647");
+  }
+  SUNDOG_RETURN_IF_ERROR(fits_int(graph, kernel));
+  Result<KernelPlan> plan = plan_kernel(graph, kernel);
+  if (!plan.ok()) return plan.error();
+  SUNDOG_RETURN_IF_ERROR(can_launch(kernel, *plan, device));
+  SUNDOG_RETURN_IF_ERROR(check_target(kernel, *plan, target, device));
+  if (kernel.via != Via::kKernel && !plan->bulk_loops.empty()) {
+    return unsupported("kernel '" + kernel.name + "' has bulk copies and is no launch of its own",
+                       "leave out 'bulk'");
+  }
+  return plan;
+}
+
+// Emits the launches one by one into a plan.
+class Launches {
+ public:
+  Launches(const MuGraph& graph, const Program& program, const Device& device, const Target& target,
+           CudaTextOptions options)
+      : graph_(graph),
+        program_(program),
+        device_(device),
+        target_(target),
+        options_(options),
+        launches_(launches_of(graph)) {}
+
+  Status run(Generated& result) {
+    LaunchPlan& plan = result.plan;
+    for (const Launch& launch : launches_) {
+      if (launch.joined != kNone) plan.zeroed_bytes += counter_bytes(launch);
+    }
+    plan.workspace_bytes = plan.zeroed_bytes;
+    offsets_ = place_workspace(graph_, plan.workspace_bytes);
+    LaunchPlace place;
+    int64_t counters = 0;
+    for (size_t i = 0; i < launches_.size(); ++i) {
+      place.dependent = target_.dependent_launch && i > 0;
+      place.followed = target_.dependent_launch && i + 1 < launches_.size();
+      SUNDOG_RETURN_IF_ERROR(add(launches_[i], place, counters, result));
+      place.before.merge(stored_tensors(graph_, launches_[i]));
+      if (launches_[i].joined != kNone) counters += counter_bytes(launches_[i]);
+    }
+    return {};
+  }
+
+  std::string text;
+  bool sm90 = false;  // the primitives of sm_90a are needed
+
+ private:
+  // One counter a group, and each launch in lines of its own.
+  int64_t counter_bytes(const Launch& launch) const {
+    const int64_t groups = block_count(graph_.kernels[launch.joined]);
+    return (groups * 4 + kAlignment - 1) / kAlignment * kAlignment;
+  }
+
+  Status add(const Launch& launch, const LaunchPlace& place, int64_t counters, Generated& result) {
+    const Kernel& kernel = graph_.kernels[launch.kernel];
+    std::vector<KernelPlan> plans;
+    for (uint32_t k : {launch.kernel, launch.joined}) {
+      if (k == kNone) continue;
+      Result<KernelPlan> plan = plan_checked(graph_, graph_.kernels[k], target_, device_);
+      if (!plan.ok()) return plan.error();
+      sm90 |= uses_warpgroups(*plan) || !plan->bulk_loops.empty();
+      plans.push_back(std::move(*plan));
+    }
+    const LaunchArena arena = arena_of(plans);
+    if (arena.bytes > device_.shared_per_block) {
+      return unsupported("kernels '" + kernel.name + "' and '" +
+                         graph_.kernels[launch.joined].name + "' need " +
+                         std::to_string(arena.bytes) + " bytes of shared memory together; " +
+                         device_.name + " has " + std::to_string(device_.shared_per_block));
+    }
+    PlanKernel planned;
+    planned.name = identifier(result.plan.name + "_" + kernel.name);
+    planned.grid = {block_count(kernel), 1, 1};
+    planned.block = kernel.warps * kLanes;
+    planned.shared_bytes = arena.bytes;
+    planned.dependent = place.dependent;
+    for (uint32_t t : launch_parameters(graph_, launch)) {
+      planned.arguments.push_back(argument(graph_, program_, t, offsets_));
+    }
+    if (launch.joined != kNone) {
+      planned.arguments.push_back({PlanArgument::Kind::kWorkspace, 0, counters, {}});
+    }
+    for (uint32_t id : bulk_loads(plans[0])) {
+      const ComputationPlan& load = plans[0].computations[id];
+      PlanArgument map = argument(graph_, program_, load.bulk->tensor, offsets_);
+      map.map = tensor_map(graph_, load);
+      planned.arguments.push_back(std::move(map));
+    }
+    text += emit_kernel(graph_, launch, plans, planned.name, options_, place) + "\n";
+    int registers = 0;
+    for (const KernelPlan& plan : plans) registers = std::max(registers, plan.registers);
+    result.stats.push_back(
+        {planned.name, planned.grid[0], planned.block, planned.shared_bytes, registers});
+    result.plan.kernels.push_back(std::move(planned));
+    return {};
+  }
+
+  const MuGraph& graph_;
+  const Program& program_;
+  const Device& device_;
+  const Target& target_;
+  const CudaTextOptions options_;
+  const std::vector<Launch> launches_;
+  std::vector<int64_t> offsets_;
+};
+
 }  // namespace
 
 Result<Generated> generate(const MuGraph& graph, const Program& program, const Device& device,
@@ -165,45 +280,12 @@ Result<Generated> generate(const MuGraph& graph, const Program& program, const D
   plan.name = identifier(options.name.empty() ? graph.name : options.name);
   for (const TensorDecl& decl : program.inputs) plan.inputs.push_back(plan_tensor(decl));
   for (const Output& o : program.outputs) plan.outputs.push_back(plan_tensor(o.tensor));
-  const std::vector<int64_t> offsets = place_workspace(graph, plan.workspace_bytes);
-  const CudaTextOptions text{narrow_outputs(program), options.round_casts};
-  std::string kernels;
-  bool sm90 = false;
-  for (const Kernel& kernel : graph.kernels) {
-    const int64_t blocks = block_count(kernel);
-    if (blocks == 0) continue;  // nothing to compute
-    if (blocks > std::numeric_limits<int32_t>::max()) {
-      return unsupported("kernel '" + kernel.name + "' has " + std::to_string(blocks) +
-                         " blocks; a grid has at most 2,147,483,647");
-    }
-    SUNDOG_RETURN_IF_ERROR(fits_int(graph, kernel));
-    const Result<KernelPlan> planned = plan_kernel(graph, kernel);
-    if (!planned.ok()) return planned.error();
-    SUNDOG_RETURN_IF_ERROR(can_launch(kernel, *planned, device));
-    SUNDOG_RETURN_IF_ERROR(check_target(kernel, *planned, *target, device));
-    sm90 |= uses_warpgroups(*planned) || !planned->bulk_loops.empty();
-    PlanKernel launch;
-    launch.name = identifier(plan.name + "_" + kernel.name);
-    launch.grid = {blocks, 1, 1};
-    launch.block = kernel.warps * kLanes;
-    launch.shared_bytes = planned->shared_bytes;
-    for (uint32_t t : kernel_parameters(graph, kernel)) {
-      launch.arguments.push_back(argument(graph, program, t, offsets));
-    }
-    for (uint32_t id : bulk_loads(*planned)) {
-      const ComputationPlan& load = planned->computations[id];
-      PlanArgument map = argument(graph, program, load.bulk->tensor, offsets);
-      map.map = tensor_map(graph, load);
-      launch.arguments.push_back(std::move(map));
-    }
-    kernels += emit_kernel(graph, kernel, *planned, launch.name, text) + "\n";
-    result.stats.push_back(
-        {launch.name, blocks, launch.block, launch.shared_bytes, planned->registers});
-    plan.kernels.push_back(std::move(launch));
-  }
+  Launches launches(graph, program, device, *target,
+                    {narrow_outputs(program), options.round_casts});
+  SUNDOG_RETURN_IF_ERROR(launches.run(result));
   std::string primitives(kPrimitivesText);
-  if (sm90) primitives += "\n" + std::string(kPrimitivesSm90Text);
-  result.cuda = header(plan.name, *target, device, options) + primitives + "\n" + kernels +
+  if (launches.sm90) primitives += "\n" + std::string(kPrimitivesSm90Text);
+  result.cuda = header(plan.name, *target, device, options) + primitives + "\n" + launches.text +
                 launcher_text(plan, result.stats, graph);
   return result;
 }

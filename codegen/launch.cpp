@@ -126,11 +126,21 @@ Status enqueue(Gpu& gpu, const LaunchPlan& plan, const Loaded& loaded, size_t co
       if (!map.ok()) return map.error();
       maps.push_back(*map);
     }
-    const Status status =
-        gpu.launch(loaded.kernels[k], {kernel.grid, kernel.block}, pointers, maps);
+    const Status status = gpu.launch(loaded.kernels[k],
+                                     {kernel.grid, kernel.block, kernel.dependent}, pointers, maps);
     if (!status.ok()) return failed("kernel " + kernel.name + ": " + status.error().message);
   }
   return {};
+}
+
+// Whether the counters are ready for the next launch.
+Status check_counters(Gpu& gpu, const LaunchPlan& plan, const Loaded& loaded) {
+  TensorMemory counters(static_cast<size_t>(plan.zeroed_bytes));
+  if (counters.empty()) return {};
+  SUNDOG_RETURN_IF_ERROR(gpu.download(counters, loaded.workspace.pointer()));
+  const bool reset =
+      std::all_of(counters.begin(), counters.end(), [](std::byte b) { return b == std::byte{0}; });
+  return reset ? Status() : failed("the kernel leaves a counter of the workspace that is not 0");
 }
 
 // Runs the plan once on `data` with everything poisoned, and compares.
@@ -141,6 +151,7 @@ Result<OutputCheck> check_once(Gpu& gpu, const Program& program, const GpuJob& j
   }
   for (const Fenced& output : loaded.outputs) SUNDOG_RETURN_IF_ERROR(poison(gpu, output));
   SUNDOG_RETURN_IF_ERROR(poison(gpu, loaded.workspace));
+  SUNDOG_RETURN_IF_ERROR(gpu.fill(loaded.workspace.pointer(), 0, job.plan.zeroed_bytes));
   SUNDOG_RETURN_IF_ERROR(enqueue(gpu, job.plan, loaded, 0));
   SUNDOG_RETURN_IF_ERROR(gpu.synchronize());
   std::vector<TensorMemory> outputs;
@@ -151,6 +162,7 @@ Result<OutputCheck> check_once(Gpu& gpu, const Program& program, const GpuJob& j
         check_fence(gpu, loaded.outputs[i], "output " + job.plan.outputs[i].name));
   }
   SUNDOG_RETURN_IF_ERROR(check_fence(gpu, loaded.workspace, "the workspace"));
+  SUNDOG_RETURN_IF_ERROR(check_counters(gpu, job.plan, loaded));
   for (size_t i = 0; i < data.inputs.size(); ++i) {
     TensorMemory memory(data.inputs[i].size());
     SUNDOG_RETURN_IF_ERROR(gpu.download(memory, loaded.copies[0][i].pointer()));

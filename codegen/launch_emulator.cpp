@@ -58,8 +58,9 @@ Buffers make_buffers(const LaunchPlan& plan, void* const* inputs, void* const* o
   for (auto place = offsets.begin(); place != offsets.end(); ++place) {
     const auto next = std::next(place);
     const int64_t end = next == offsets.end() ? plan.workspace_bytes : *next;
-    TensorMemory& memory = buffers.workspace.emplace_back(
-        static_cast<size_t>(std::max<int64_t>(end - *place, 0)), kPoison);
+    TensorMemory& memory =
+        buffers.workspace.emplace_back(static_cast<size_t>(std::max<int64_t>(end - *place, 0)),
+                                       *place < plan.zeroed_bytes ? std::byte{0} : kPoison);
     hand_over(memory.data(), memory.size(), true);  // a moved vector keeps its memory
   }
   return buffers;
@@ -75,6 +76,7 @@ std::vector<EmulatorLaunch> make_launches(const LaunchPlan& plan, const Buffers&
     for (size_t d = 0; d < 3; ++d) launch.grid[d] = static_cast<uint32_t>(kernel.grid[d]);
     launch.block[0] = static_cast<uint32_t>(kernel.block);
     launch.shared_bytes = static_cast<size_t>(kernel.shared_bytes);
+    launch.dependent = kernel.dependent;
     for (const PlanArgument& argument : kernel.arguments) {
       launch.args.push_back(buffers.index_of(argument));
     }
@@ -90,7 +92,19 @@ Result<EmulatorReport> emulate(const EmulatorModule& module, const LaunchPlan& p
   const Buffers buffers = make_buffers(plan, inputs, outputs);
   const std::vector<EmulatorLaunch> launches = make_launches(plan, buffers);
   if (launches.empty()) return EmulatorReport{};
-  return module.run(launches, buffers.handed_over, options);
+  Result<EmulatorReport> report = module.run(launches, buffers.handed_over, options);
+  if (!report.ok()) return report;
+  for (size_t i = 0; i < buffers.workspace.size(); ++i) {
+    if (buffers.workspace_offsets[i] >= plan.zeroed_bytes) continue;
+    const TensorMemory& counters = buffers.workspace[i];
+    if (std::all_of(counters.begin(), counters.end(),
+                    [](std::byte b) { return b == std::byte{0}; }))
+      continue;
+    report->problems.push_back(
+        "counter not reset: a counter of the workspace is not 0 after the launches: the next ones "
+        "would go wrong");
+  }
+  return report;
 }
 
 Result<EmulatedRun> run_on_emulator(const Program& program, const LaunchPlan& plan,

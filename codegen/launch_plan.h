@@ -50,13 +50,19 @@ struct PlanKernel {
   int block = 1;             // threads
   int64_t shared_bytes = 0;  // dynamic
   std::vector<PlanArgument> arguments;
+  // May start before the kernel before it is done (programmatic dependent launch, sm_90 and later):
+  // by itself it waits for what it needs (sd::grid_wait).
+  bool dependent = false;
   bool operator==(const PlanKernel&) const = default;
 };
 
 struct LaunchPlan {
   std::string name;  // of the emitted launcher
   std::vector<PlanTensor> inputs, outputs;
-  int64_t workspace_bytes = 0;  // its content before a launch does not matter
+  // What the workspace holds before a launch does not matter, but for its first zeroed_bytes: those
+  // are 0 before the first launch, and every launch leaves them so (counters of arrivals).
+  int64_t workspace_bytes = 0;
+  int64_t zeroed_bytes = 0;
   std::vector<PlanKernel> kernels;
   bool operator==(const LaunchPlan&) const = default;
 };

@@ -45,6 +45,7 @@ struct LoadedPlan::State {
     void* function = nullptr;
     std::array<unsigned, 3> grid{};
     unsigned block = 1, shared_bytes = 0;
+    bool dependent = false;
     std::vector<PlanArgument> arguments;
   };
 
@@ -103,6 +104,7 @@ Result<LoadedPlan> LoadedPlan::load(const DriverApi& api, int ordinal, const std
     kernel.block = static_cast<unsigned>(each.block);
     kernel.shared_bytes = static_cast<unsigned>(each.shared_bytes);
     kernel.arguments = each.arguments;
+    kernel.dependent = each.dependent;
     if (kernel.arguments.size() > kMaxArguments) {
       return unsupported("kernel " + each.name + " has more than 256 parameters");
     }
@@ -123,6 +125,8 @@ Status LoadedPlan::launch(void* const* inputs, void* const* outputs, void* works
   for (const State::Kernel& kernel : state.kernels) {
     std::array<DevicePointer, kMaxArguments> values;
     std::array<void*, kMaxArguments> parameters;
+    std::vector<TensorMapBits> maps;
+    maps.reserve(kernel.arguments.size());
     for (size_t i = 0; i < kernel.arguments.size(); ++i) {
       const PlanArgument& argument = kernel.arguments[i];
       const auto index = static_cast<size_t>(argument.index);
@@ -132,10 +136,14 @@ Status LoadedPlan::launch(void* const* inputs, void* const* outputs, void* works
       values[i] =
           reinterpret_cast<DevicePointer>(pointer) + static_cast<DevicePointer>(argument.offset);
       parameters[i] = &values[i];
+      if (!argument.map) continue;
+      const Result<TensorMapBits> map = encode_tensor_map(api, *argument.map, values[i]);
+      if (!map.ok()) return map.error();
+      parameters[i] = &maps.emplace_back(*map);
     }
     const int code =
-        api.launch(kernel.function, kernel.grid[0], kernel.grid[1], kernel.grid[2], kernel.block, 1,
-                   1, kernel.shared_bytes, stream, parameters.data(), nullptr);
+        launch_kernel(api, kernel.function, kernel.grid, kernel.block, kernel.shared_bytes,
+                      kernel.dependent, stream, parameters.data());
     if (code != 0) return driver_status(api, code, "cuLaunchKernel");
   }
   return {};

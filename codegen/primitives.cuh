@@ -157,6 +157,8 @@ SD_INLINE uint32_t ballot(bool predicate) { return __ballot_sync(0xffffffffu, pr
 SD_INLINE void sync_warp() { __syncwarp(); }
 // Orders memory among all threads of the block; every thread that has not returned must come.
 SD_INLINE void sync_threads() { __syncthreads(); }
+// As sync_threads; whether the predicate holds for any of them.
+SD_INLINE bool sync_threads_any(bool predicate) { return __syncthreads_or(predicate) != 0; }
 // Barrier `id` (1 to 15) among `count` threads, a multiple of 32.
 SD_INLINE void barrier_sync(int id, int count) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(count) : "memory");
@@ -250,8 +252,9 @@ SD_INLINE uint32_t atomic_add(uint32_t* address, uint32_t value) {
 SD_INLINE uint32_t atomic_increment(uint32_t* address, uint32_t limit) {
   return atomicInc(address, limit);
 }
-// What this thread wrote before is seen by the whole device before what it writes after.
-SD_INLINE void fence_device() { __threadfence(); }
+// In front of an atomic: whoever sees it, and fences behind its own, sees what this thread wrote
+// and what a barrier had shown it.
+SD_INLINE void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 
 // --- copies from global to shared memory behind the thread's back ---
 
@@ -363,13 +366,15 @@ SD_INLINE void mma_m16n8k8_tf32(float (&d)[4], const uint32_t (&a)[4], uint32_t 
 
 // --- programmatic dependent launch (nothing below sm_90) ---
 
-// The next kernel of the stream may start once every block has called this or returned.
+// The next kernel of the stream, if it was launched as a dependent one, may start once every block
+// has called this or returned.
 SD_INLINE void grid_launch_dependents() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
-// Waits until the kernels before are done and their writes are seen.
+// Waits until the kernels before are done and their writes are seen.  Every thread of a dependent
+// kernel calls it, before it reads what they write and before it writes anything.
 SD_INLINE void grid_wait() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");

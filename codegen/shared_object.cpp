@@ -10,8 +10,10 @@
 #include <cctype>
 #include <filesystem>
 
+#include "codegen/driver.h"
 #include "codegen/embedded.h"
 #include "codegen/emulator_toolchain.h"
+#include "core/join.h"
 #include "core/process.h"
 
 namespace sundog::codegen {
@@ -54,6 +56,20 @@ std::string code_row(const std::string& arch, size_t index) {
          number(static_cast<int64_t>(index)) + "}";
 }
 
+// One row of the table of tensor maps.
+std::string map_row(const PlanTensorMap& map) {
+  const auto list = [](const std::vector<int64_t>& values) {
+    std::vector<std::string> texts;
+    for (const int64_t value : values) texts.push_back(number(value));
+    return "{" + join(texts) + "}";
+  };
+  const std::vector<int64_t> outer(map.strides.begin() + 1, map.strides.end());
+  return "  {" + number(tensor_map_dtype(map)) + ", " +
+         number(static_cast<int64_t>(map.extents.size())) + ", " + number(tensor_map_swizzle(map)) +
+         ", " + number(map.offset) + ", " + list(map.extents) + ", " + list(outer) + ", " +
+         list(map.boxes) + "},\n";
+}
+
 // An array of bytes from a file, 64-byte aligned as the driver wants machine code.
 std::string included(const std::string& symbol, const std::string& file) {
   return "__asm__(\".section .rodata\\n.balign 64\\n" + symbol + ":\\n.incbin \\\"" + file +
@@ -68,6 +84,8 @@ std::string shared_object_source(const LaunchPlan& plan, const std::vector<Saved
       "#include <string.h>\n#define EXPORT __attribute__((visibility(\"default\")))\n";
   text += "#define NAME " + plan.name + "\n#define NAME_TEXT \"" + plan.name + "\"\n";
   text += "#define NAME_WORKSPACE_BYTES " + plan.name + "_workspace_bytes\n";
+  text += "#define NAME_ZEROED_BYTES " + plan.name + "_zeroed_bytes\n";
+  text += "#define ZEROED_BYTES ((int64_t)" + number(plan.zeroed_bytes) + ")\n";
   text += "#define WORKSPACE_BYTES ((int64_t)" + number(plan.workspace_bytes) + ")\n";
   text += "struct code { int major, minor, exact; const char* begin; };\n";
   for (size_t i = 0; i < code.size(); ++i) {
@@ -82,26 +100,35 @@ std::string shared_object_source(const LaunchPlan& plan, const std::vector<Saved
       "extern const char result_begin[] __attribute__((visibility(\"hidden\")));\n"
       "extern const char result_end[] __asm__(\"result_begin_stop\") "
       "__attribute__((visibility(\"hidden\")));\n"
-      "struct argument { int kind, index; int64_t offset; };\n"
-      "struct kernel { const char* name; unsigned grid[3], block, shared_bytes; int first, count; "
-      "};"
-      "\n";
-  std::string arguments, kernels;
+      "struct argument { int kind, index; int64_t offset; int map; };\n"
+      "struct map { int dtype; unsigned rank; int swizzle; int64_t offset;\n"
+      "  uint64_t extents[5], strides[4]; unsigned boxes[5]; };\n"
+      "struct kernel { const char* name; unsigned grid[3], block, shared_bytes; int first, count, "
+      "dependent; };\n";
+  std::string arguments, kernels, maps;
   size_t first = 0, most = 1;
+  int64_t map_count = 0;
   for (const PlanKernel& kernel : plan.kernels) {
     for (const PlanArgument& argument : kernel.arguments) {
       arguments += "  {" + number(static_cast<int>(argument.kind)) + ", " + number(argument.index) +
-                   ", " + number(argument.offset) + "},\n";
+                   ", " + number(argument.offset) + ", " + number(argument.map ? map_count : -1) +
+                   "},\n";
+      if (!argument.map) continue;
+      maps += map_row(*argument.map);
+      ++map_count;
     }
     kernels += "  {\"" + kernel.name + "\", {" + number(kernel.grid[0]) + "u, " +
                number(kernel.grid[1]) + "u, " + number(kernel.grid[2]) + "u}, " +
                number(kernel.block) + "u, " + number(kernel.shared_bytes) + "u, " +
                number(static_cast<int64_t>(first)) + ", " +
-               number(static_cast<int64_t>(kernel.arguments.size())) + "},\n";
+               number(static_cast<int64_t>(kernel.arguments.size())) + ", " +
+               (kernel.dependent ? "1" : "0") + "},\n";
     first += kernel.arguments.size();
     most = std::max(most, kernel.arguments.size());
   }
-  text += "static const struct argument arguments[] = {\n" + arguments + "  {0, 0, 0}};\n";
+  text += "static const struct argument arguments[] = {\n" + arguments + "  {0, 0, 0, -1}};\n";
+  text += "static const struct map maps[] = {\n" + maps + "  {0}};\n#define MAPS " +
+          number(map_count) + "\n";
   text += "static const struct kernel kernels[] = {\n" + kernels + "};\n";
   text += "#define KERNELS " + number(static_cast<int64_t>(plan.kernels.size())) + "u\n";
   text += "#define MAX_ARGUMENTS " + number(static_cast<int64_t>(most)) + "\n\n";

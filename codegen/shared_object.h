@@ -3,8 +3,8 @@
 // needs the CUDA driver when it is used and nothing else, no Sundog and no CUDA toolkit:
 //
 //   int NAME(void* const* inputs, void* const* outputs, void* workspace, void* stream);
-//   int64_t NAME_workspace_bytes(void);
-//   int sundog_saved_launch(...);  int64_t sundog_saved_workspace_bytes(void);   // the same
+//   int64_t NAME_workspace_bytes(void);   int64_t NAME_zeroed_bytes(void);   // as in the launch
+//   plan int sundog_saved_launch(...);  int64_t sundog_saved_workspace_bytes(void);   // the same
 //   const void* sundog_saved_result(size_t* size);  const char* sundog_saved_name(void);
 //
 // A launch enqueues into the stream of the caller's current device; modules are loaded at the first

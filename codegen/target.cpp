@@ -19,6 +19,7 @@ Result<Target> target_of(const Device& device) {
     return unsupported("device " + device.name + " is " + device.arch + "; kernels need sm_80");
   }
   target.warpgroups = arch == "sm_90a";
+  target.dependent_launch = target.architecture >= 90;
   const std::string number(arch.substr(kPrefix.size()));
   target.nvcc_flags = "-gencode=arch=compute_" + number + ",code=sm_" + number;
   return target;

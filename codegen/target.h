@@ -9,9 +9,10 @@
 namespace sundog::codegen {
 
 struct Target {
-  int architecture = 80;    // 80 for "sm_80", 90 for "sm_90a"
-  bool warpgroups = false;  // products of warp groups: sm_90a alone
-  std::string nvcc_flags;   // "-gencode=arch=compute_90a,code=sm_90a"
+  int architecture = 80;          // 80 for "sm_80", 90 for "sm_90a"
+  bool warpgroups = false;        // products of warp groups: sm_90a alone
+  bool dependent_launch = false;  // a kernel may start before the one before it is done: sm_90
+  std::string nvcc_flags;         // "-gencode=arch=compute_90a,code=sm_90a"
 };
 
 // Error: an architecture before sm_80, or none.

@@ -4,6 +4,7 @@
 
 #include "core/check_kernel.h"
 #include "core/mugraph.h"
+#include "core/via.h"
 
 // The specification of a well-formed µGraph, part one: axes, tensors and the order of kernels.  The
 // rules inside a kernel are in check_kernel.cpp.
@@ -167,7 +168,13 @@ Status check(const MuGraph& graph, const Program& program) {
     }
     SUNDOG_RETURN_IF_ERROR(check_kernel(graph, static_cast<uint32_t>(k)));
   }
-  return check_order(graph);
+  SUNDOG_RETURN_IF_ERROR(check_order(graph));
+  for (uint32_t k = 0; k < graph.kernels.size(); ++k) {
+    if (graph.kernels[k].via == Via::kKernel) continue;
+    const Result<Arrival> arrival = arrival_of(graph, k);
+    if (!arrival.ok()) return arrival.error();
+  }
+  return {};
 }
 
 }  // namespace sundog

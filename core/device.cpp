@@ -43,6 +43,7 @@ Status check_complete(const Device& d) {
                              d.sfu_per_clock_per_sm,
                              d.launch_us,
                              d.graph_node_us,
+                             d.dependent_node_us,
                              d.fill_us,
                              d.block_sync_us,
                              d.grid_sync_us};
@@ -112,6 +113,7 @@ Result<Device> parse_device(std::string_view textproto) {
   d.sfu_per_clock_per_sm = row.sfu_per_clock_per_sm();
   d.launch_us = row.launch_us();
   d.graph_node_us = row.graph_node_us();
+  d.dependent_node_us = row.dependent_node_us();
   d.fill_us = row.fill_us();
   d.block_sync_us = row.block_sync_us();
   d.grid_sync_us = row.grid_sync_us();

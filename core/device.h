@@ -40,11 +40,12 @@ struct Device {
   double alu_per_clock_per_sm = 0;                           // other instructions
   double sfu_per_clock_per_sm = 0;                           // exp2, rsqrt, reciprocal, ...
 
-  double launch_us = 0;      // one kernel by itself
-  double graph_node_us = 0;  // each further kernel of a graph
-  double fill_us = 0;        // until the first bytes of memory arrive
-  double block_sync_us = 0;  // a barrier of one block
-  double grid_sync_us = 0;   // a barrier of all blocks
+  double launch_us = 0;          // one kernel by itself
+  double graph_node_us = 0;      // each further kernel of a graph
+  double dependent_node_us = 0;  // likewise, where it may start before the one before it is done
+  double fill_us = 0;            // until the first bytes of memory arrive
+  double block_sync_us = 0;      // a barrier of one block
+  double grid_sync_us = 0;       // a barrier of all blocks
 };
 
 // The row of that name, in any case ("h200", "h100", "a100").  Error: no such device.

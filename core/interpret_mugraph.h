@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -11,6 +12,7 @@
 
 #include "core/dependence.h"
 #include "core/interpret.h"
+#include "core/via.h"
 
 namespace sundog {
 namespace interpreting {
@@ -43,8 +45,9 @@ class KernelRun {
   }
 
   // All blocks, or those that `chosen` holds for: its argument has the index of each factor, those
-  // of the grid set.
-  Status run(const std::function<bool(const std::vector<int64_t>&)>& chosen = {}) {
+  // of the grid set.  `after` is called behind each, likewise.
+  Status run(const std::function<bool(const std::vector<int64_t>&)>& chosen = {},
+             const std::function<Status(const std::vector<int64_t>&)>& after = {}) {
     for (AxisId f : kernel_.grid) {
       if (extents_[f] == 0) return {};
     }
@@ -52,6 +55,7 @@ class KernelRun {
       if (!chosen || chosen(index_)) {
         SUNDOG_RETURN_IF_ERROR(statements(kernel_.body));
         SUNDOG_RETURN_IF_ERROR(poll(a_));
+        if (after) SUNDOG_RETURN_IF_ERROR(after(index_));
       }
       size_t d = kernel_.grid.size();
       for (; d > 0; --d) {
@@ -61,6 +65,13 @@ class KernelRun {
       }
       if (d == 0) return {};
     }
+  }
+
+  // The block at these grid indices, one a grid factor.
+  Status run_block(const std::vector<int64_t>& grid_index) {
+    for (size_t d = 0; d < grid_index.size(); ++d) index_[kernel_.grid[d]] = grid_index[d];
+    SUNDOG_RETURN_IF_ERROR(statements(kernel_.body));
+    return poll(a_);
   }
 
  private:
@@ -411,6 +422,25 @@ DeviceMemory<typename A::Value> device_memory(
   return memory;
 }
 
+// Runs kernel k, and with it the one that its last blocks run, if there is one.
+template <Algebra A>
+Status run_launch(A& algebra, const MuGraph& graph, uint32_t k,
+                  DeviceMemory<typename A::Value>& memory) {
+  KernelRun<A> kernel(algebra, graph, graph.kernels[k], memory);
+  if (k + 1 == graph.kernels.size() || graph.kernels[k + 1].via == Via::kKernel) {
+    return kernel.run();
+  }
+  const Result<Arrival> arrival = arrival_of(graph, k + 1);
+  if (!arrival.ok()) return arrival.error();
+  KernelRun<A> joined(algebra, graph, graph.kernels[k + 1], memory);
+  std::map<std::vector<int64_t>, int64_t> arrived;  // by group
+  return kernel.run({}, [&](const std::vector<int64_t>& index) -> Status {
+    std::vector<int64_t> group;
+    for (AxisId f : arrival->group) group.push_back(index[f]);
+    return ++arrived[group] == arrival->count ? joined.run_block(group) : Status();
+  });
+}
+
 }  // namespace interpreting
 
 // The outputs of the program as the µGraph computes them.  Errors (kBadInput): an ill-formed
@@ -424,8 +454,9 @@ Result<std::vector<TensorValues<typename A::Value>>> interpret(
   SUNDOG_RETURN_IF_ERROR(check(graph, program));
   SUNDOG_RETURN_IF_ERROR(interpreting::check_inputs(program, inputs));
   interpreting::DeviceMemory<V> memory = interpreting::device_memory(algebra, graph, inputs);
-  for (const Kernel& kernel : graph.kernels) {
-    SUNDOG_RETURN_IF_ERROR((interpreting::KernelRun<A>(algebra, graph, kernel, memory).run()));
+  for (uint32_t k = 0; k < graph.kernels.size(); ++k) {
+    if (graph.kernels[k].via != Via::kKernel) continue;  // ran with the one before
+    SUNDOG_RETURN_IF_ERROR(interpreting::run_launch(algebra, graph, k, memory));
   }
   std::vector<TensorValues<V>> results;
   for (size_t i = 0; i < program.outputs.size(); ++i) {

@@ -9,6 +9,10 @@
 // product of the extents may exceed the axis (a ragged split): indices beyond it are absent.  Each
 // factor has one place: the grid (blockIdx), a loop, or the tile (all other factors).
 //
+// Launches.  A kernel is a launch of its own (`via kernel`), or it is run by blocks of the kernel
+// before it when those that it reads from have arrived (core/via.h): one that joins the partial
+// results of a split needs no second launch then.
+//
 // Meaning (core/interpret.h runs exactly this).  Kernels run in order; the blocks of a kernel in
 // any order.  A block runs its statements in order; a computation is evaluated for every value of
 // its tile axes at the current grid and loop indices.
@@ -124,11 +128,16 @@ struct Statement {
 };
 inline bool Loop::operator==(const Loop&) const = default;
 
+// How a kernel gets its blocks; kLastBlock: of the blocks of the kernel before that share its grid
+// index, the last to arrive runs it.
+enum class Via : uint8_t { kKernel, kLastBlock };
+
 struct Kernel {
   std::string name;
   std::vector<Factor> factors;
   std::vector<AxisId> grid;  // slowest first; blockIdx.x runs over the product
   int warps = 4;             // per block
+  Via via = Via::kKernel;
   TermGraph terms;
   std::vector<Computation> computations;
   std::vector<Statement> body;

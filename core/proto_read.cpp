@@ -239,6 +239,8 @@ class KernelReader {
     Kernel kernel;
     kernel.name = reader_.word(from_.name(), "a kernel");
     kernel.warps = from_.warps();
+    if (!proto::Kernel::Via_IsValid(from_.via())) reader_.fail("an unknown way to launch a kernel");
+    kernel.via = static_cast<Via>(from_.via());
     if (from_.factors_size() > kMaxAxes) reader_.fail("too many factors");
     for (const auto& f : from_.factors()) {
       kernel.factors.push_back(

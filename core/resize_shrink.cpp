@@ -5,6 +5,7 @@
 
 #include "core/check.h"
 #include "core/resize.h"
+#include "core/via.h"
 
 // Shrinking picks an extent for each class of axes, the smallest at which every kernel can still
 // split it in the way it did: into as many factors, evenly or raggedly.  Both policies are such a
@@ -143,6 +144,11 @@ class Shrinker {
     }
     Result<MuGraph> graph = with_sizes(graph_, sizes_);
     if (!graph.ok()) return graph.error();
+    // Where two kernels no longer cut an axis alike, the second is launched; it means the same.
+    for (uint32_t k = 0; k < graph->kernels.size(); ++k) {
+      Kernel& kernel = graph->kernels[k];
+      if (kernel.via != Via::kKernel && !arrival_of(*graph, k).ok()) kernel.via = Via::kKernel;
+    }
     const std::vector<int64_t> extents(
         sizes_.axes.begin(),
         sizes_.axes.begin() + static_cast<std::ptrdiff_t>(program_.axes.size()));

@@ -48,6 +48,7 @@ class KernelBuilder : public Scope {
   void build(const std::map<AxisId, std::string>& factor_of) {
     kernel().name = syntax_.name.text;
     kernel().warps = static_cast<int>(std::clamp<int64_t>(syntax_.warps, -1, 1 << 20));
+    kernel().via = syntax_.via;
     make_factors();
     if (failed()) return;
     for (const auto& [axis, name] : factor_of) {

@@ -1,6 +1,7 @@
 #include "core/text_mugraph_syntax.h"
 
 #include "core/text_suggest.h"
+#include "core/via.h"
 
 namespace sundog::text {
 namespace {
@@ -20,9 +21,13 @@ class KernelParser {
 
  private:
   void header() {
-    while (!cursor_.failed() && cursor_.at("(", 1)) {
+    while (!cursor_.failed() && (cursor_.at("(", 1) || cursor_.at("via"))) {
       const Place place = cursor_.place();
       const std::string word(cursor_.take().text);
+      if (word == "via" && !cursor_.at("(")) {
+        via();
+        continue;
+      }
       cursor_.expect("(", "after " + word);
       if (word == "grid") {
         kernel_.grid = cursor_.names("of a factor");
@@ -33,10 +38,23 @@ class KernelParser {
         kernel_.factors = cursor_.names("of a factor");
       } else {
         cursor_.diagnostics().fail(place, "a kernel has no '" + excerpt(word) + "'",
-                                   suggestion(word, {"grid", "warps", "factors"}));
+                                   suggestion(word, {"grid", "warps", "factors", "via"}));
       }
       cursor_.expect(")", "after " + word);
     }
+  }
+
+  void via() {
+    const Ident how = cursor_.name("of the way it is launched");
+    for (Via known : {Via::kKernel, Via::kLastBlock}) {
+      if (how.text == name(known)) {
+        kernel_.via = known;
+        return;
+      }
+    }
+    if (cursor_.failed()) return;
+    cursor_.diagnostics().fail(how.at, "a kernel cannot run via '" + excerpt(how.text) + "'",
+                               "known: kernel, last_block");
   }
 
   void block(std::vector<StepSyntax>& body, const std::string& of) {

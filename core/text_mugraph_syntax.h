@@ -49,6 +49,7 @@ struct KernelSyntax {
   std::vector<Ident> grid;
   int64_t warps = 4;
   Place warps_at;
+  Via via = Via::kKernel;
   std::optional<std::vector<Ident>> factors;
   std::vector<SplitSyntax> splits;  // wherever they stand in the kernel
   std::vector<StepSyntax> body;

@@ -6,6 +6,7 @@
 #include "core/text_mugraph_syntax.h"
 #include "core/text_print.h"
 #include "core/text_print_decl.h"
+#include "core/via.h"
 
 namespace sundog {
 namespace text {
@@ -75,6 +76,7 @@ class KernelPrinter {
   void header() {
     out_ += "  kernel " + kernel_.name + " grid(" + list(kernel_.grid) + ") warps(" +
             std::to_string(kernel_.warps) + ")";
+    if (kernel_.via != Via::kKernel) out_ += " via " + std::string(sundog::name(kernel_.via));
     std::vector<AxisId> all;
     for (size_t f = 0; f < kernel_.factors.size(); ++f) all.push_back(static_cast<AxisId>(f));
     if (all != factors_in_use(kernel_)) out_ += " factors(" + list(all) + ")";

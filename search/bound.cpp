@@ -9,7 +9,8 @@
 namespace sundog::search {
 
 double structure_bound(const Machine& machine, int launches, double bytes) {
-  return launches * (machine.launch_us + machine.fill_us) + bytes / hbm_peak(machine);
+  return launches * (machine.launch_us + machine.fill_us) -
+         std::max(launches - 1, 0) * machine.overlap_us + bytes / hbm_peak(machine);
 }
 
 double program_bound(const Program& program, const Machine& machine) {

@@ -56,6 +56,7 @@ std::vector<Candidate> varied(std::vector<Candidate> all, size_t wanted) {
   for (Candidate& c : all) {
     std::vector<int64_t> iterations;
     for (const Kernel& k : c.graph.kernels) {
+      iterations.push_back(-static_cast<int64_t>(k.via));
       for (const Statement& s : k.body) {
         const auto* loop = std::get_if<Loop>(&s.node);
         if (loop != nullptr) iterations.push_back(k.factors[loop->factor].extent);
@@ -94,7 +95,7 @@ std::vector<Candidate> candidates_of(const Structure& s, const BankRun& run,
   const auto parts = part_choices(*run.bank, machine);
   std::vector<std::pair<double, size_t>> choices;
   for (size_t c = 0; c < s.kernels[0].us.size(); ++c) {
-    double us = 0;
+    double us = -machine.overlap_us * static_cast<double>(s.kernels.size() - 1);
     for (const PlacedKernel& k : s.kernels) us += k.us[c];
     if (us < s.us * kNearlyAsGood) choices.push_back({us, c});
   }
@@ -124,6 +125,11 @@ std::vector<Candidate> candidates_of(const Structure& s, const BankRun& run,
       if (sized.us > s.us * kNearlyAsGood) break;
       tiles[dearest] = sized.tiles;
       out.push_back(candidate_of(finish(plan, tiles, counts, machine), s.kind, machine));
+      for (size_t k = 1; k < s.kernels.size() && space.last_block; ++k) {
+        std::optional<MuGraph> joined = finish_joined(plan, tiles, counts, machine, k);
+        if (!joined) continue;
+        out.push_back(candidate_of(std::move(*joined), s.kind + "/last", machine));
+      }
     }
   }
   std::stable_sort(out.begin(), out.end(), [](const Candidate& a, const Candidate& b) {

@@ -46,7 +46,7 @@ uint64_t hash_device(const Device& d) {
   uint64_t h = hash_bytes(d.name + " " + d.arch);
   for (double x : {m.sms, m.shared_per_block, m.shared_per_sm, m.registers_per_sm, m.threads_per_sm,
                    m.blocks_per_sm, m.l2_bytes, m.l2_rate, m.shared_rate, m.tensor_rate, m.alu_rate,
-                   m.sfu_rate, m.launch_us, m.fill_us, m.sync_us}) {
+                   m.sfu_rate, m.launch_us, m.fill_us, m.sync_us, m.arrive_us, m.overlap_us}) {
     h = hash_double(h, x);
   }
   for (const auto& [bytes, rate] : m.hbm) h = hash_double(hash_double(h, bytes), rate);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/join.h"
+#include "core/via.h"
 
 namespace sundog::search {
 namespace {
@@ -62,12 +63,14 @@ void describe_body(const Kernel& kernel, const std::vector<Statement>& body, boo
 }  // namespace
 
 std::string describe(const MuGraph& graph) {
-  std::string out =
-      std::to_string(graph.kernels.size()) + (graph.kernels.size() == 1 ? " kernel" : " kernels");
+  const int launches = launch_count(graph);
+  std::string out = std::to_string(launches) + (launches == 1 ? " kernel" : " kernels");
   for (const Kernel& k : graph.kernels) {
     std::vector<std::string> parts;
     describe_body(k, k.body, false, parts);
-    out += (&k == &graph.kernels.front() ? ", " : "; ") + ("grid(" + names(k, k.grid) + ")");
+    out += &k == &graph.kernels.front() ? ", " : "; ";
+    if (k.via == Via::kLastBlock) out += "the last block of ";
+    out += "grid(" + names(k, k.grid) + ")";
     if (!parts.empty()) out += ": " + join(parts, ", ");
   }
   return out;

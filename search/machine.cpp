@@ -9,6 +9,7 @@ namespace sundog::search {
 namespace {
 
 constexpr double kWarpMmaShare = 0.7;
+constexpr double kArriveShare = 0.5;  // of a barrier of all blocks: nobody waits to be told
 
 }  // namespace
 
@@ -32,6 +33,8 @@ Machine machine_of(const Device& d) {
   m.alu_rate = d.fma_per_clock_per_sm * sm_clocks;
   m.sfu_rate = d.sfu_per_clock_per_sm * sm_clocks;
   m.launch_us = d.graph_node_us;
+  m.arrive_us = kArriveShare * d.grid_sync_us;
+  m.overlap_us = d.graph_node_us - d.dependent_node_us;
   m.fill_us = d.fill_us;
   m.sync_us = d.block_sync_us;
   return m;

@@ -21,6 +21,8 @@ struct Machine {
   bool warpgroups = false;                             // products of four warps together
   double warpgroup_gain = 1;                           // their rate over tensor_rate
   double launch_us = 0, fill_us = 0, sync_us = 0;
+  double arrive_us = 0;   // until the last block knows that it is
+  double overlap_us = 0;  // what every launch but the first saves by starting early
 };
 
 Machine machine_of(const Device& device);

@@ -346,7 +346,9 @@ void Placement::leaf(const RankSet& later, const WorkTime& work) {
       cut(PruneRule::kDoesNotFit, counted_when_priced, 0);
       continue;
     }
-    for (size_t i = 0; i < done_us_.size(); ++i) done_us_[i] = before[i] + price.us[i];
+    // Behind others it starts before they are done.
+    const auto saved = static_cast<float>(later.top() >= 0 ? machine_.overlap_us : 0);
+    for (size_t i = 0; i < done_us_.size(); ++i) done_us_[i] = before[i] + price.us[i] - saved;
     if (is_cut(0, later, 0, {})) {
       cut(PruneRule::kBound, outcome_.counts.cut_by_bound, bound_us_);
     } else {

@@ -12,6 +12,7 @@
 
 #include "core/arithmetic.h"
 #include "core/check.h"
+#include "core/via.h"
 #include "search/merge_repeats.h"
 #include "search/settle.h"
 #include "search/trim_masked.h"
@@ -379,6 +380,51 @@ MuGraph finish(GraphPlan plan, const std::vector<std::vector<int64_t>>& tiles,
   return std::move(plan.graph);
 }
 
+namespace {
+
+// A tile of `split` as large as what a block of the kernel before it makes: the whole axis, where
+// that kernel does not cut it over blocks.
+int64_t tile_of_blocks(const KernelPlan& before, const std::vector<int64_t>& tiles,
+                       const Split& split, int64_t axis_extent) {
+  for (size_t s = 0; s < before.splits.size(); ++s) {
+    const Split& other = before.splits[s];
+    const bool cut = other.axis == split.axis && other.outer != kNoFactor && !other.looped;
+    if (cut) return tiles[s];
+  }
+  return axis_extent;
+}
+
+bool has_products(const Kernel& kernel) {
+  return std::any_of(kernel.computations.begin(), kernel.computations.end(),
+                     [](const Computation& c) { return c.mma != MmaAtom::kNoAtom; });
+}
+
+}  // namespace
+
+std::optional<MuGraph> finish_joined(GraphPlan plan, std::vector<std::vector<int64_t>> tiles,
+                                     const std::vector<int64_t>& part_counts,
+                                     const Machine& machine, size_t joined) {
+  const KernelPlan& own = plan.kernels[joined];
+  for (size_t s = 0; s < own.splits.size(); ++s) {
+    const Split& split = own.splits[s];
+    if (split.looped || split.outer == kNoFactor) continue;
+    tiles[joined][s] = tile_of_blocks(plan.kernels[joined - 1], tiles[joined - 1], split,
+                                      plan.graph.axes[split.axis].extent);
+  }
+  MuGraph graph = finish(std::move(plan), tiles, part_counts, machine);
+  Kernel& kernel = graph.kernels[joined];
+  // Warps of a product are laid out by their number.
+  if (has_products(kernel)) return std::nullopt;
+  kernel.warps = graph.kernels[joined - 1].warps;
+  kernel.via = Via::kLastBlock;
+  for (Statement& s : kernel.body) {
+    if (auto* loop = std::get_if<Loop>(&s.node)) loop->bulk = false;
+  }
+  const Result<Arrival> arrival = arrival_of(graph, static_cast<uint32_t>(joined));
+  if (!arrival.ok() || arrival->count < 2) return std::nullopt;
+  return graph;
+}
+
 KernelPrice price_of(const MuGraph& graph, const Kernel& kernel, const Machine& machine) {
   // A finished kernel has its warps: they say which choice was made.
   std::set<std::string> wide;
@@ -397,6 +443,10 @@ double predict(const MuGraph& graph, const Kernel& kernel, const Machine& machin
 
 double predict(const MuGraph& graph, const Machine& machine) {
   double us = 0;
+  for (const Kernel& kernel : graph.kernels) {
+    if (&kernel == &graph.kernels.front()) continue;
+    us -= kernel.via == Via::kKernel ? machine.overlap_us : machine.launch_us - machine.arrive_us;
+  }
   for (const Kernel& kernel : graph.kernels) us += predict(graph, kernel, machine);
   return us;
 }

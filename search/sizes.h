@@ -44,6 +44,12 @@ std::vector<SizedKernel> size_variants(KernelPlan& plan, const KernelProfile& pr
 MuGraph finish(GraphPlan plan, const std::vector<std::vector<int64_t>>& tiles,
                const std::vector<int64_t>& part_counts, const Machine& machine);
 
+// The same with kernel `joined` run by the last blocks of the one before it (core/via.h), its tiles
+// those of that kernel.  Nothing where it cannot be.
+std::optional<MuGraph> finish_joined(GraphPlan plan, std::vector<std::vector<int64_t>> tiles,
+                                     const std::vector<int64_t>& part_counts,
+                                     const Machine& machine, size_t joined);
+
 // Price of a finished kernel, with the warps that it has.
 KernelPrice price_of(const MuGraph& graph, const Kernel& kernel, const Machine& machine);
 // Predicted time of it, us.

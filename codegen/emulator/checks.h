@@ -108,6 +108,31 @@ inline void check_shared(Worker& worker, const void* address, int bytes, Shadow:
   abandon_block();
 }
 
+// A write, while an earlier kernel may still read or write there.
+inline void check_waited(Worker& worker, const void* pc) {
+  if (worker.fiber->waited) return;
+  report("global race", pc, "writes to global memory before grid_wait, beside earlier kernels");
+}
+
+[[gnu::cold, gnu::noinline]] inline void report_race(Worker& worker, const Buffer& buffer,
+                                                     uint64_t offset, uint64_t bytes, bool write,
+                                                     uint64_t race, const void* pc) {
+  char other[40], block[48];
+  if (Stamp::block(race) < worker.first_block) {
+    std::snprintf(block, sizeof block, "an earlier kernel");
+  } else {
+    std::snprintf(block, sizeof block, "block %llu",
+                  static_cast<unsigned long long>(Stamp::block(race) - worker.first_block));
+  }
+  report("global race", pc,
+         "%s %llu bytes at offset %llu of buffer %d that %s of %s wrote, with nothing that orders "
+         "them",
+         write ? "writes" : "reads", static_cast<unsigned long long>(bytes),
+         static_cast<unsigned long long>(offset),
+         static_cast<int>(&buffer - worker.memory->buffers.data()),
+         name_actor(Stamp::actor(race), other), block);
+}
+
 // An access to a buffer by the running thread; ends the block if there is none.
 inline void check_global(Worker& worker, const void* address, uint64_t bytes, bool write,
                          const void* pc) {
@@ -124,21 +149,14 @@ inline void check_global(Worker& worker, const void* address, uint64_t bytes, bo
            static_cast<int>(buffer - worker.memory->buffers.data()));
     abandon_block();
   }
-  if (write) worker.fiber->fenced = false;
+  if (write) {
+    worker.fiber->fenced = false;
+    check_waited(worker, pc);
+  }
   if (!buffer->writers) return;
   const uint64_t race =
       worker.memory->access(*buffer, address, bytes, write, worker, own_actor(worker));
-  if (race) {
-    char other[40];
-    report(
-        "global race", pc,
-        "%s %llu bytes at offset %llu of buffer %d that %s of block %llu wrote, with nothing that "
-        "orders them",
-        write ? "writes" : "reads", static_cast<unsigned long long>(bytes),
-        static_cast<unsigned long long>(offset),
-        static_cast<int>(buffer - worker.memory->buffers.data()),
-        name_actor(Stamp::actor(race), other), static_cast<unsigned long long>(Stamp::block(race)));
-  }
+  if (race) report_race(worker, *buffer, offset, bytes, write, race, pc);
 }
 
 inline void check_aligned(const void* address, int bytes, const char* what, const void* pc) {

@@ -22,7 +22,7 @@ enum class Schedule {
   kRandom,        // both drawn, copy by copy
 };
 
-enum class State : uint8_t { kRunnable, kCollective, kBarrier, kMbarrier, kDone };
+enum class State : uint8_t { kRunnable, kCollective, kBarrier, kMbarrier, kGridWait, kDone };
 
 struct Copy {
   unsigned char* dst;
@@ -36,6 +36,8 @@ struct Fiber {
   Context context;
   State state;
   bool fenced;  // no store to global memory since the last fence_device
+  bool waited;  // for the kernels before
+  bool any;     // what sync_threads_any gave
   int thread;
   int barrier;              // where it waits, if state is kBarrier
   uint64_t mbarrier;        // where it waits, if state is kMbarrier: offset in the arena
@@ -70,6 +72,7 @@ struct Barrier {
   int arrived;
   int count;
   int line;            // of the first arrival at sync_threads
+  bool any;            // of the predicates
   uint32_t waiting;    // warps
   uint32_t clock[32];  // what barrier_arrive has released
 };
@@ -98,7 +101,10 @@ struct Worker {
   const Kernel* kernel = nullptr;
   void* const* arguments = nullptr;
   Index grid{}, block{}, index{};
-  uint64_t block_number = 0;
+  uint64_t block_number = 0;  // counted through kernels that may overlap
+  uint64_t first_block = 0;   // of this kernel
+  bool dependent = false;     // kernels before may still run
+  bool early = false;         // they do: threads stop at grid_wait
   int threads = 0, warps = 0, live = 0;
   std::vector<Fiber> fibers;
   Warp warp[32];

@@ -1,7 +1,8 @@
 // Global memory: the buffers of the caller, placed between guards, and who wrote which byte of a
 // writable one.  Reads of bytes that another block wrote in the same launch, and writes to them,
 // are races unless the two blocks are ordered by an atomic operation: the writer's, behind a fence,
-// on an address on which the other did one later.
+// on an address on which the other did one later, with a fence behind it.  What kernels before
+// wrote is ordered, for a thread of a kernel that may overlap them once it has waited.
 #ifndef SUNDOG_EMULATOR_MEMORY_H
 #define SUNDOG_EMULATOR_MEMORY_H
 
@@ -27,6 +28,8 @@ struct Buffer {
   uint64_t mapped = 0;
   std::atomic<uint64_t>* writers = nullptr;  // a stamp a byte; nullptr when unchecked
 };
+
+inline constexpr uint64_t kMostBlocks = (uint64_t{1} << 26) - 1;  // of launches that may overlap
 
 // Who wrote a byte: block + 1, actor and epoch in one word, so that workers exchange it atomically.
 struct Stamp {
@@ -73,7 +76,7 @@ class Memory {
     return *std::prev(next);
   }
 
-  // Forgets who wrote: a new launch is ordered behind the last.
+  // Forgets who wrote: a launch that is no dependent one is ordered behind all before.
   void start_launch() {
     for (Buffer& buffer : buffers) {
       if (buffer.writers) madvise(buffer.writers, buffer.bytes * 8, MADV_DONTNEED);
@@ -82,19 +85,34 @@ class Memory {
     acquired_.clear();
   }
 
-  // An atomic by the running thread: the block learns of all that was released here, and if it
-  // stands behind a fence its own writes are released.
-  void synchronise(const void* address, Worker& worker) {
+  // An atomic by the running thread: what was released here is seen by the thread once it fences,
+  // and if it stands behind a fence what the thread has seen is released.
+  template <class Exchange>
+  auto synchronise(const void* address, Worker& worker, Actor me, const Exchange& exchange) {
     std::lock_guard<std::mutex> lock(mutex_);
     std::vector<Release>& list = released_[address];
-    for (const Release& release : list)
-      acquired_[worker.block_number][release.block] = release.clock;
-    if (!worker.fiber->fenced) return;
-    const int warp = worker.warp_of(*worker.fiber);
-    worker.shadow.advance(warp);  // what follows is not released
-    Release release{worker.block_number, {}};
-    std::copy_n(worker.shadow.clock(warp), worker.warps, release.clock.begin());
-    list.push_back(release);
+    std::vector<Known>& known = acquired_[worker.block_number];
+    for (const Release& release : list) {
+      if (release.block != worker.block_number) known.push_back({release, me, kNotFenced});
+    }
+    if (worker.fiber->fenced) {
+      const int warp = worker.warp_of(*worker.fiber);
+      worker.shadow.advance(warp);  // what follows is not released
+      Release release{worker.block_number, {}};
+      std::copy_n(worker.shadow.clock(warp), worker.warps, release.clock.begin());
+      list.push_back(release);
+    }
+    return exchange();
+  }
+
+  // A fence by the running thread: it sees what its atomics met.
+  void fence(Worker& worker, Actor me) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto known = acquired_.find(worker.block_number);
+    if (known == acquired_.end()) return;
+    for (Known& k : known->second) {
+      if (k.actor == me && k.epoch == kNotFenced) k.epoch = worker.shadow.clock(me >> 6)[me >> 6];
+    }
   }
 
   // Notes a plain access of [address, address + bytes), all inside `buffer`.  Returns a stamp with
@@ -120,6 +138,13 @@ class Memory {
     uint64_t block;
     std::array<uint32_t, 32> clock;
   };
+  // What a thread has seen of another block, and when.
+  struct Known {
+    Release release;
+    Actor actor;
+    uint32_t epoch;
+  };
+  static constexpr uint32_t kNotFenced = ~0u;
 
   static bool holds(const Buffer& buffer, const unsigned char* p) {
     return static_cast<uint64_t>(p - buffer.mapping) < buffer.mapped;
@@ -131,17 +156,20 @@ class Memory {
     if (block == worker.block_number) {
       return worker.shadow.ordered(actor, Stamp::epoch(stamp), me);
     }
+    if (block < worker.first_block) return worker.fiber->waited;
     std::lock_guard<std::mutex> lock(mutex_);
-    auto known = acquired_.find(worker.block_number);
+    const auto known = acquired_.find(worker.block_number);
     if (known == acquired_.end()) return false;
-    auto release = known->second.find(block);
-    return release != known->second.end() && Stamp::epoch(stamp) < release->second[actor >> 6];
+    return std::any_of(known->second.begin(), known->second.end(), [&](const Known& k) {
+      return k.release.block == block && Stamp::epoch(stamp) < k.release.clock[actor >> 6] &&
+             k.epoch != kNotFenced && worker.shadow.ordered(k.actor, k.epoch, me);
+    });
   }
 
   std::vector<Buffer*> by_address_;
   std::mutex mutex_;
   std::unordered_map<const void*, std::vector<Release>> released_;
-  std::unordered_map<uint64_t, std::unordered_map<uint64_t, std::array<uint32_t, 32>>> acquired_;
+  std::unordered_map<uint64_t, std::vector<Known>> acquired_;  // by block
 };
 
 }  // namespace sd::emulator

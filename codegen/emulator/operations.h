@@ -147,6 +147,7 @@ inline void release_barrier(Worker& worker, int id) {
   worker.shadow.join(barrier.waiting, barrier.waiting, barrier.clock);
   for (Fiber& fiber : worker.fibers) {
     if (fiber.thread < worker.threads && fiber.state == State::kBarrier && fiber.barrier == id) {
+      fiber.any = barrier.any;
       set_runnable(worker, fiber);
     }
   }
@@ -175,24 +176,35 @@ inline void check_convergent(Worker& worker, int line, void* pc) {
   worker.lines[warp] = line;
 }
 
-void sync_threads(int line) {
+inline bool meet_block(bool predicate, int line, void* pc) {
   Worker& worker = *current_worker;
-  check_convergent(worker, line, SUNDOG_CALLER);
+  check_convergent(worker, line, pc);
   Barrier& barrier = worker.barriers[0];
   Fiber& fiber = *worker.fiber;
   fiber.fenced = false;  // a fence covers what was ordered before it
   fiber.barrier = 0;
   if (barrier.arrived == 0) barrier.line = line;
   if (barrier.line != line) {
-    report("divergence", SUNDOG_CALLER,
+    report("divergence", pc,
            "the warps of a block come to different sync_threads: here and on line %d",
            barrier.line);
     abandon_block();
   }
   barrier.waiting |= 1u << (fiber.thread >> 5);
-  if (++barrier.arrived < worker.live) return wait(worker, State::kBarrier, SUNDOG_CALLER);
+  barrier.any |= predicate;
+  if (++barrier.arrived < worker.live) {
+    wait(worker, State::kBarrier, pc);
+    return fiber.any;
+  }
+  fiber.any = barrier.any;
   release_barrier(worker, 0);
   maybe_preempt(worker);
+  return fiber.any;
+}
+
+void sync_threads(int line) { meet_block(false, line, SUNDOG_CALLER); }
+bool sync_threads_any(bool predicate, int line) {
+  return meet_block(predicate, line, SUNDOG_CALLER);
 }
 
 // Counts an arrival at a named barrier; false if it is not complete.
@@ -234,7 +246,18 @@ void barrier_arrive(int id, int count, int line) {
   if (complete) release_barrier(worker, id);
 }
 
-void fence_device() { current_worker->fiber->fenced = true; }
+void fence_device() {
+  Worker& worker = *current_worker;
+  worker.fiber->fenced = true;
+  if (kChecked) worker.memory->fence(worker, own_actor(worker));
+}
+
+// The kernels before are done when a block that did not start early comes here.
+void grid_wait() {
+  Worker& worker = *current_worker;
+  if (worker.early) wait(worker, State::kGridWait, SUNDOG_CALLER);
+  worker.fiber->waited = true;
+}
 
 // --- asynchronous copies ---
 
@@ -297,29 +320,31 @@ inline T atomic_update(T* address, void* pc, const Update& update) {
   static_assert(sizeof(T) == 4, "atomics have four bytes");
   Worker& worker = *current_worker;
   check_aligned(address, 4, "an atomic", pc);
-  if (kChecked) {
-    Buffer* buffer = worker.memory->find(address, worker.last_buffer);
-    if (!near_arena(worker, address)) {
-      const auto offset = buffer ? reinterpret_cast<unsigned char*>(address) - buffer->data : -1;
-      if (!buffer || offset < 0 || static_cast<uint64_t>(offset) + 4 > buffer->bytes ||
-          !buffer->writable) {
-        check_global(worker, address, 4, true, pc);
-      }
-      worker.memory->synchronise(address, worker);
-    } else {
-      check_shared(worker, address, 4, Shadow::Kind::kWrite, own_actor(worker), pc);
-    }
+  const auto exchange = [&] {
+    uint32_t* word = reinterpret_cast<uint32_t*>(address);
+    uint32_t before = __atomic_load_n(word, __ATOMIC_SEQ_CST), after;
+    T old;
+    do {
+      std::memcpy(&old, &before, 4);
+      const T updated = update(old);
+      std::memcpy(&after, &updated, 4);
+    } while (!__atomic_compare_exchange_n(word, &before, after, false, __ATOMIC_SEQ_CST,
+                                          __ATOMIC_SEQ_CST));
+    return old;
+  };
+  if (!kChecked) return exchange();
+  if (near_arena(worker, address)) {
+    check_shared(worker, address, 4, Shadow::Kind::kWrite, own_actor(worker), pc);
+    return exchange();
   }
-  uint32_t* word = reinterpret_cast<uint32_t*>(address);
-  uint32_t before = __atomic_load_n(word, __ATOMIC_SEQ_CST), after;
-  T old;
-  do {
-    std::memcpy(&old, &before, 4);
-    const T updated = update(old);
-    std::memcpy(&after, &updated, 4);
-  } while (!__atomic_compare_exchange_n(word, &before, after, false, __ATOMIC_SEQ_CST,
-                                        __ATOMIC_SEQ_CST));
-  return old;
+  Buffer* buffer = worker.memory->find(address, worker.last_buffer);
+  const auto offset = buffer ? reinterpret_cast<unsigned char*>(address) - buffer->data : -1;
+  if (!buffer || offset < 0 || static_cast<uint64_t>(offset) + 4 > buffer->bytes ||
+      !buffer->writable) {
+    check_global(worker, address, 4, true, pc);
+  }
+  check_waited(worker, pc);
+  return worker.memory->synchronise(address, worker, own_actor(worker), exchange);
 }
 
 float atomic_add(float* address, float value) {

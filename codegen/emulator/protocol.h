@@ -35,6 +35,7 @@ struct FileLaunch {
   uint64_t shared_bytes;
   uint64_t first_argument;  // index into arguments
   int32_t argument_count;
+  int32_t dependent;  // may start before the launch before it is done
 };
 
 struct FileProblem {

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <new>
 #include <thread>
 #include <vector>
@@ -184,14 +185,19 @@ struct LaunchState {
   int launch_number, schedule_number;
   Memory& memory;
   Problems& problems;
+  std::vector<void*> arguments;
+  uint64_t first_block = 0;                    // counted through launches that may overlap
+  std::vector<std::unique_ptr<Worker>> early;  // blocks that started before their turn
   Totals totals;
+
+  uint64_t blocks() const { return uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2]; }
 };
 
 // Prepares a worker for the launch.
-void set_up(Worker& worker, LaunchState& state, void* const* arguments) {
+void set_up(Worker& worker, LaunchState& state) {
   const FileLaunch& launch = state.launch;
   worker.kernel = &state.kernel;
-  worker.arguments = arguments;
+  worker.arguments = state.arguments.data();
   worker.grid = {launch.grid[0], launch.grid[1], launch.grid[2]};
   worker.block = {launch.block[0], launch.block[1], launch.block[2]};
   worker.threads = static_cast<int>(launch.block[0] * launch.block[1] * launch.block[2]);
@@ -202,6 +208,8 @@ void set_up(Worker& worker, LaunchState& state, void* const* arguments) {
     worker.fibers[i].state = State::kDone;
   }
   worker.launch = state.launch_number;
+  worker.first_block = state.first_block;
+  worker.dependent = launch.dependent != 0;
   worker.schedule_number = state.schedule_number;
   worker.schedule = state.schedule_number == 0   ? Schedule::kInOrderEager
                     : state.schedule_number == 1 ? Schedule::kReverseLate
@@ -219,59 +227,136 @@ void set_up(Worker& worker, LaunchState& state, void* const* arguments) {
   if (pages > 0) mprotect(worker.arena, pages, PROT_READ | PROT_WRITE);
 }
 
-void work(LaunchState& state, void* const* arguments) {
-  FaultStack faults;
-  Worker worker;
-  set_up(worker, state, arguments);
-  current_worker = &worker;
-  const FileLaunch& launch = state.launch;
-  const uint64_t plane = uint64_t{launch.grid[0]} * launch.grid[1];
-  const uint64_t blocks = plane * launch.grid[2];
-  for (;;) {
-    const uint64_t taken = state.totals.next.fetch_add(1, std::memory_order_relaxed);
-    if (taken >= blocks) break;
-    // Blocks may come in any order, too.
-    const uint64_t number = worker.schedule == Schedule::kInOrderEager ? taken : blocks - 1 - taken;
-    worker.block_number = number;
-    worker.index = {static_cast<uint32_t>(number % launch.grid[0]),
-                    static_cast<uint32_t>(number / launch.grid[0] % launch.grid[1]),
-                    static_cast<uint32_t>(number / plane)};
-    worker.random = request.header->seed * 0x9e3779b97f4a7c15u + number * 64 +
-                    static_cast<uint64_t>(state.schedule_number);
-    run_block(worker, kChecked);
-  }
-  current_worker = nullptr;
+void give_back(Worker& worker, LaunchState& state) {
   state.totals.barriers += worker.barriers_met;
   state.totals.collectives += worker.collectives_met;
   state.totals.shared_accesses += worker.shared_accesses;
   munmap(worker.arena - kGuardBytes, round_up(worker.arena_bytes, kPage) + 2 * kGuardBytes);
 }
 
-void run_launch(int number, int schedule, Memory& memory, Problems& problems) {
-  const FileLaunch& launch = request.launches[number];
-  LaunchState state{launch, find_kernel(launch), number, schedule, memory, problems, {}};
-  if (state.kernel.parameters != launch.argument_count || launch.argument_count > 64) {
-    give_up("bad launch", "the kernel has another number of parameters");
+// Makes block `number` of the launch the next of the worker.
+void take_block(Worker& worker, const LaunchState& state, uint64_t number) {
+  const auto& grid = state.launch.grid;
+  worker.block_number = state.first_block + number;
+  worker.index = {static_cast<uint32_t>(number % grid[0]),
+                  static_cast<uint32_t>(number / grid[0] % grid[1]),
+                  static_cast<uint32_t>(number / (uint64_t{grid[0]} * grid[1]))};
+  worker.random = request.header->seed * 0x9e3779b97f4a7c15u + number * 64 +
+                  static_cast<uint64_t>(state.schedule_number);
+}
+
+void work(LaunchState& state) {
+  FaultStack faults;
+  Worker worker;
+  set_up(worker, state);
+  current_worker = &worker;
+  const uint64_t blocks = state.blocks();
+  for (;;) {
+    const uint64_t taken = state.totals.next.fetch_add(1, std::memory_order_relaxed);
+    if (taken >= blocks) break;
+    // Blocks may come in any order, too.
+    const uint64_t number = worker.schedule == Schedule::kInOrderEager ? taken : blocks - 1 - taken;
+    const bool ran = std::any_of(state.early.begin(), state.early.end(), [&](const auto& early) {
+      return early->block_number == state.first_block + number;
+    });
+    if (ran) continue;
+    take_block(worker, state, number);
+    start_block(worker, kChecked);
+    end_block(worker);
   }
-  std::vector<void*> arguments;
-  for (int i = 0; i < launch.argument_count; ++i) {
-    const int index = request.arguments[launch.first_argument + static_cast<uint64_t>(i)];
-    arguments.push_back(memory.buffers[static_cast<std::size_t>(index)].data);
+  current_worker = nullptr;
+  give_back(worker, state);
+}
+
+// --- launches that may overlap
+//
+// A dependent launch may start before those before it are done, or long after, so both are tried.
+// In all schedules but the first some of its blocks start before the launches in front of it do and
+// stop where their threads wait; they go on when the others are done.  On a device as many blocks
+// start as there is room; what the threads of one block do meanwhile does not depend on the others.
+
+constexpr uint64_t kEarlyBlocks = 3;
+
+void start_early(LaunchState& state) {
+  FaultStack faults;
+  uint64_t random = request.header->seed * 0x2545f4914f6cdd1du +
+                    static_cast<uint64_t>(state.schedule_number * 64 + state.launch_number);
+  const uint64_t blocks = state.blocks(), wanted = std::min(blocks, kEarlyBlocks);
+  for (uint64_t i = 0; i < wanted; ++i) {
+    // Drawn from the i-th part of the blocks, so that none comes twice.
+    const uint64_t begin = blocks * i / wanted, end = blocks * (i + 1) / wanted;
+    auto worker = std::make_unique<Worker>();
+    set_up(*worker, state);
+    take_block(*worker, state, begin + next_random(random) % (end - begin));
+    worker->early = true;
+    current_worker = worker.get();
+    start_block(*worker, kChecked);
+    current_worker = nullptr;
+    state.early.push_back(std::move(worker));
   }
-  memory.start_launch();
-  const uint64_t blocks = uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
-  const auto threads =
-      static_cast<int>(std::min<uint64_t>(static_cast<uint64_t>(request.header->threads), blocks));
-  std::vector<std::thread> helpers;
-  for (int i = 1; i < threads; ++i) helpers.emplace_back(work, std::ref(state), arguments.data());
-  work(state, arguments.data());
-  for (std::thread& helper : helpers) helper.join();
+}
+
+void finish_early(LaunchState& state) {
+  FaultStack faults;
+  for (const auto& worker : state.early) {
+    current_worker = worker.get();
+    resume_block(*worker);
+    end_block(*worker);
+    current_worker = nullptr;
+    give_back(*worker, state);
+  }
+}
+
+void run_launch(LaunchState& state) {
   Answer& answer = request.header->answer;
-  if (schedule == 0) {
+  answer.launch = state.launch_number;
+  finish_early(state);
+  const auto threads = static_cast<int>(
+      std::min<uint64_t>(static_cast<uint64_t>(request.header->threads), state.blocks()));
+  std::vector<std::thread> helpers;
+  for (int i = 1; i < threads; ++i) helpers.emplace_back(work, std::ref(state));
+  work(state);
+  for (std::thread& helper : helpers) helper.join();
+  if (state.schedule_number == 0) {
     answer.barriers += state.totals.barriers;
     answer.collectives += state.totals.collectives;
     answer.shared_accesses += state.totals.shared_accesses;
   }
+}
+
+void prepare(LaunchState& state) {
+  const FileLaunch& launch = state.launch;
+  if (state.kernel.parameters != launch.argument_count || launch.argument_count > 64) {
+    give_up("bad launch", "the kernel has another number of parameters");
+  }
+  for (int i = 0; i < launch.argument_count; ++i) {
+    const int index = request.arguments[launch.first_argument + static_cast<uint64_t>(i)];
+    state.arguments.push_back(state.memory.buffers[static_cast<std::size_t>(index)].data);
+  }
+}
+
+// A launch and the dependent ones behind it; gives the number of the next.
+int run_chain(int first, int schedule, Memory& memory, Problems& problems) {
+  const auto count = static_cast<int>(request.header->launch_count);
+  std::vector<std::unique_ptr<LaunchState>> chain;
+  uint64_t blocks = 0;
+  for (int n = first; n < count && (n == first || request.launches[n].dependent != 0); ++n) {
+    const FileLaunch& launch = request.launches[n];
+    request.header->answer.launch = n;
+    chain.emplace_back(new LaunchState{
+        launch, find_kernel(launch), n, schedule, memory, problems, {}, blocks, {}, {}});
+    prepare(*chain.back());
+    blocks += chain.back()->blocks();
+    if (blocks >= kMostBlocks) give_up("bad launch", "more blocks than the emulator counts");
+  }
+  memory.start_launch();
+  if (schedule > 0) {
+    for (const auto& state : chain) {
+      if (state != chain.front()) start_early(*state);
+    }
+  }
+  for (const auto& state : chain) run_launch(*state);
+  return first + static_cast<int>(chain.size());
 }
 
 bool open_request(const char* path) {
@@ -307,9 +392,8 @@ void run_all() {
   for (int schedule = 0; schedule < header.schedules; ++schedule) {
     answer.schedule = schedule;
     for (const Buffer& buffer : memory.buffers) fill_buffer(buffer);
-    for (std::size_t i = 0; i < header.launch_count; ++i) {
-      answer.launch = static_cast<int>(i);
-      run_launch(answer.launch, schedule, memory, problems);
+    for (int i = 0; i < static_cast<int>(header.launch_count);) {
+      i = run_chain(i, schedule, memory, problems);
     }
     answer.launch = -1;
     take_results(memory, schedule);

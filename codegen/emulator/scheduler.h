@@ -96,6 +96,11 @@ inline void thread_main() {
   std::memcpy(arguments, worker.arguments,
               sizeof(void*) * static_cast<std::size_t>(worker.kernel->parameters));
   worker.kernel->call(arguments);
+  if (!worker.fiber->waited) {
+    report("missing wait", nullptr,
+           "a thread of a dependent kernel ends without grid_wait: the kernel behind it may start "
+           "before those before it are done");
+  }
   --worker.live;
   set_waiting(worker, *worker.fiber, State::kDone);
   release_block_barrier_if_complete(worker);
@@ -125,8 +130,18 @@ inline void report_deadlock(Worker& worker) {
   worker.fiber = nullptr;
 }
 
-// Runs the block `worker.index` from start to end.
-inline void run_block(Worker& worker, bool checked) {
+// Runs the threads of the block until none can go on.
+inline void run_threads(Worker& worker) {
+  const int end = worker.schedule == Schedule::kReverseLate ? 32 : -1;
+  const int warp = choose(worker, worker.runnable_warps, end);
+  const int lane = choose(worker, worker.warp[warp].runnable, end);
+  worker.fiber = &worker.fibers[static_cast<std::size_t>(warp * 32 + lane)];
+  switch_context(worker.main, worker.fiber->context);
+}
+
+// Runs the block `worker.index` from its start to its end, or, if it is an early one, until its
+// threads wait for the kernels before.
+inline void start_block(Worker& worker, bool checked) {
   worker.live = worker.threads;
   worker.runnable_warps = 0;
   worker.abandoned = false;
@@ -143,17 +158,30 @@ inline void run_block(Worker& worker, bool checked) {
   for (int i = 0; i < worker.threads; ++i) {
     Fiber& fiber = worker.fibers[static_cast<std::size_t>(i)];
     fiber.fenced = false;
+    fiber.waited = !worker.dependent;
     fiber.groups = 0;
     fiber.copies_done = 0;
     fiber.copies.clear();
     start_context(fiber.context, worker.stacks.top(i), Stacks::kStackBytes - 4096, thread_main);
     set_runnable(worker, fiber);
   }
-  const bool backwards = worker.schedule == Schedule::kReverseLate;
-  const int warp = choose(worker, worker.runnable_warps, backwards ? 32 : -1);
-  const int lane = choose(worker, worker.warp[warp].runnable, backwards ? 32 : -1);
-  worker.fiber = &worker.fibers[static_cast<std::size_t>(warp * 32 + lane)];
-  switch_context(worker.main, worker.fiber->context);
+  run_threads(worker);
+}
+
+// Goes on where an early block stopped: the kernels before are done.
+inline void resume_block(Worker& worker) {
+  worker.early = false;
+  bool any = false;
+  for (Fiber& fiber : worker.fibers) {
+    if (fiber.thread >= worker.threads || fiber.state != State::kGridWait) continue;
+    set_runnable(worker, fiber);
+    any = true;
+  }
+  if (any && !worker.abandoned) run_threads(worker);
+}
+
+// What is wrong with the end of a block.
+inline void end_block(Worker& worker) {
   if (!worker.abandoned && worker.live > 0) report_deadlock(worker);
   for (const PendingBulk& pending : worker.bulk) {
     if (worker.abandoned || worker.live > 0 || pending.landed) continue;

@@ -63,6 +63,7 @@ uint32_t own_lane();
 uint32_t ballot(bool predicate, int line);
 void sync_warp(int line);
 void sync_threads(int line);
+bool sync_threads_any(bool predicate, int line);
 void barrier_sync(int id, int count, int line);
 void barrier_arrive(int id, int count, int line);
 void fence_device();
@@ -84,6 +85,8 @@ void mbarrier_expect(uint64_t* barrier, int bytes);
 void mbarrier_arrive(uint64_t* barrier);
 void mbarrier_wait(uint64_t* barrier, int parity);
 void bulk_copy(const BulkCopy& copy, uint64_t* barrier);
+
+void grid_wait();
 
 void fence_async_proxy();
 void warpgroup_fence(int line);
@@ -167,6 +170,9 @@ inline bool vote_all(bool predicate, int line = __builtin_LINE()) {
 
 inline void sync_warp(int line = __builtin_LINE()) { emulator::sync_warp(line); }
 inline void sync_threads(int line = __builtin_LINE()) { emulator::sync_threads(line); }
+inline bool sync_threads_any(bool predicate, int line = __builtin_LINE()) {
+  return emulator::sync_threads_any(predicate, line);
+}
 inline void barrier_sync(int id, int count, int line = __builtin_LINE()) {
   emulator::barrier_sync(id, count, line);
 }
@@ -370,10 +376,10 @@ inline void warpgroup_mma(Real (*d)[4], const uint32_t (&a)[4], uint64_t b, bool
                           kOperandOf<T>, line);
 }
 
-// --- programmatic dependent launch: kernels run one after the other here ---
+// --- programmatic dependent launch ---
 
-inline void grid_launch_dependents() {}
-inline void grid_wait() {}
+inline void grid_launch_dependents() {}  // a dependent kernel is taken to start early in any case
+inline void grid_wait() { emulator::grid_wait(); }
 
 }  // namespace sd
 

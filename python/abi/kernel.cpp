@@ -62,6 +62,10 @@ int64_t sundog_kernel_workspace_bytes(const sundog_kernel* kernel) {
   return kernel->plan.workspace_bytes;
 }
 
+int64_t sundog_kernel_zeroed_bytes(const sundog_kernel* kernel) {
+  return kernel->plan.zeroed_bytes;
+}
+
 sundog_code sundog_kernel_launch(const sundog_kernel* kernel, void* const* inputs,
                                  void* const* outputs, void* workspace, void* stream,
                                  sundog_error** error) {

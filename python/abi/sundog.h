@@ -178,8 +178,11 @@ typedef struct sundog_kernel sundog_kernel;
  * counts, or SUNDOG_EMULATOR.  A GPU needs NVRTC or nvcc, the emulator a C++ compiler. */
 SUNDOG_API sundog_code sundog_kernel_new(const sundog_result* result, int device,
                                          sundog_kernel** kernel, sundog_error** error);
-/* Bytes that sundog_kernel_launch wants as `workspace`; what they hold does not matter. */
+/* Bytes that sundog_kernel_launch wants as `workspace`; what they hold does not matter, but for the
+ * first sundog_kernel_zeroed_bytes of them: those have to be 0 before the first launch with that
+ * workspace, and every launch leaves them so. */
 SUNDOG_API int64_t sundog_kernel_workspace_bytes(const sundog_kernel* kernel);
+SUNDOG_API int64_t sundog_kernel_zeroed_bytes(const sundog_kernel* kernel);
 /* Runs the kernels once.  `inputs` and `outputs` are pointers in the order of the program, each
  * with as many bytes behind it as the plan of the result says, aligned as the program declares.
  *
@@ -199,6 +202,7 @@ SUNDOG_API void sundog_kernel_free(sundog_kernel* kernel);
  *
  *   int NAME(void* const* inputs, void* const* outputs, void* workspace, void* stream);
  *   int64_t NAME_workspace_bytes(void);
+ *   int64_t NAME_zeroed_bytes(void);
  *
  * that gives 0 or the CUresult of what failed, and the result itself, so that sundog.load finds
  * shapes and types.  Needs NVRTC or nvcc, and a C compiler. */

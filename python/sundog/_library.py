@@ -49,6 +49,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "result_save": (_RESULT, [c_void_p, c_char_p, POINTER(c_char_p), c_size_t, c_void_p]),
     "kernel_new": (_RESULT, [c_void_p, c_int, c_void_p, c_void_p]),
     "kernel_workspace_bytes": (c_int64, [c_void_p]),
+    "kernel_zeroed_bytes": (c_int64, [c_void_p]),
     "kernel_launch": (_RESULT, [c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p]),
     "kernel_free": (None, [c_void_p]),
     "stop_new": (c_void_p, []),

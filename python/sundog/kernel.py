@@ -21,11 +21,14 @@ class Loaded:
         self._handle = made("kernel", library().kernel_new, result.pointer, device)
         self.device = device
         self.workspace_bytes: int = library().kernel_workspace_bytes(self._handle.pointer)
+        self.zeroed_bytes: int = library().kernel_zeroed_bytes(self._handle.pointer)
         self._launch = library().kernel_launch
         self._pointer = self._handle.pointer
 
     def launch(self, inputs: Any, outputs: Any, workspace: int = 0, stream: int = 0) -> None:
-        """Addresses, as ctypes arrays of void pointers, in the order of the program."""
+        """Addresses, as ctypes arrays of void pointers, in the order of the program.
+
+        The first `zeroed_bytes` of a workspace have to be 0 before its first use; every launch leaves them so."""
         error = _library.launch_errors
         if self._launch(self._pointer, inputs, outputs, workspace, stream, error.reference):
             error.throw()
@@ -211,6 +214,7 @@ class SavedKernel:
         self.inputs = [spec_of(t) for t in self.result.program.inputs]
         self.outputs = [spec_of(o.tensor) for o in self.result.program.outputs]
         self.workspace_bytes: int = self.result.plan.workspace_bytes
+        self.zeroed_bytes: int = self.result.plan.zeroed_bytes
         self._launch = self._library.sundog_saved_launch
         self._launch.argtypes = [ctypes.c_void_p] * 4
 

@@ -46,6 +46,17 @@ int launch(void* function, unsigned, unsigned, unsigned, unsigned, unsigned, uns
   return 0;
 }
 
+int launch_ex(const LaunchConfig* config, void* function, void** parameters, void** extra) {
+  for (unsigned i = 0; i < config->attribute_count; ++i) {
+    const LaunchAttribute& attribute = config->attributes[i];
+    if (attribute.id != 6 || attribute.value != 1) return 1;  // CUDA_ERROR_INVALID_VALUE
+    g_device->dependent.push_back(static_cast<Function*>(function)->name);
+  }
+  return launch(function, config->grid[0], config->grid[1], config->grid[2], config->block[0],
+                config->block[1], config->block[2], config->shared_bytes, config->stream,
+                parameters, extra);
+}
+
 void fill_device(DriverApi& api) {
   api.init = [](unsigned) { return 0; };
   api.driver_version = [](int* version) { return *version = 13000, 0; };
@@ -108,6 +119,7 @@ void fill_modules(DriverApi& api) {
   api.function_set = [](void*, int, int) { return 0; };
   api.function_get = [](int* value, int which, void*) { return *value = which == 4 ? 40 : 0, 0; };
   api.launch = launch;
+  api.launch_ex = launch_ex;
 }
 
 void fill_streams(DriverApi& api) {

@@ -24,6 +24,7 @@ struct FakeDevice {
   void* current = nullptr;                    // context; that of the device is the FakeDevice
   std::vector<void*> below;                   // contexts under the current one
   void* stream = nullptr;                     // of the last launch
+  std::vector<std::string> dependent;         // launches that had leave to start early
 };
 
 // The driver of that device.  One at a time; both must outlive the Gpu.

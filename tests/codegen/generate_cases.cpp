@@ -9,6 +9,7 @@
 #include "codegen/launch_emulator.h"
 #include "codegen/residue_check.h"
 #include "core/device.h"
+#include "core/join.h"
 #include "core/text.h"
 
 namespace sundog::codegen {
@@ -36,6 +37,7 @@ Status run(const GenerateCase& c, const Change& change, bool exact, GenerateOutc
   outcome.max_rel_error = ran->check.max_rel_error;
   outcome.passed = ran->passed();
   outcome.failure = ran->failure();
+  outcome.problems = join(ran->problems, "\n");
   if (!exact) return {};
   const Result<ResidueCheck> residues =
       check_residues(*program, *graph, generated->plan, generated->cuda, {});

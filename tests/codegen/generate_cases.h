@@ -15,7 +15,8 @@ struct GenerateOutcome {
   bool passed = false;
   double max_rel_error = 0;
   std::string cuda;
-  std::string failure;  // why not: an error, a problem the emulator saw, a wrong output
+  std::string failure;   // why not: an error, a problem the emulator saw, a wrong output
+  std::string problems;  // all that the emulator saw
   // Of the exact check, where it was asked for.
   bool residues_passed = false;
   std::string residues;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "tests/codegen/fake_driver.h"
 
 namespace sundog::codegen {
@@ -55,6 +57,35 @@ TEST_F(LoadedPlanTest, LaunchesInTheCallersStreamAndContext) {
   EXPECT_EQ(device.stream, &stream);
   EXPECT_EQ(device.current, &other) << "the caller's context is put back";
   EXPECT_TRUE(device.below.empty());
+}
+
+TEST_F(LoadedPlanTest, DependentKernelsHaveLeaveToStartEarly) {
+  LaunchPlan plan = two_kernels();
+  plan.kernels[2].dependent = true;
+  Result<LoadedPlan> loaded = LoadedPlan::load(api, 0, "cubin", plan);
+  ASSERT_TRUE(loaded.ok());
+  ASSERT_TRUE(loaded->launch(inputs, outputs, workspace, nullptr).ok());
+  EXPECT_EQ(device.dependent, std::vector<std::string>{"plus_one"});
+  EXPECT_EQ(y, 7);
+  // A driver that does not know it runs them in turn.
+  api.launch_ex = nullptr;
+  ASSERT_TRUE(loaded->launch(inputs, outputs, workspace, nullptr).ok());
+  EXPECT_EQ(device.dependent.size(), 1u);
+  EXPECT_EQ(device.order.size(), 4u);
+}
+
+TEST_F(LoadedPlanTest, MapsAreMadeOfTheCallersPointers) {
+  LaunchPlan plan = two_kernels();
+  plan.kernels[0].arguments[0].map = PlanTensorMap{"", DType::kF32, 0, 0, {1}, {4}, {1}};
+  Result<LoadedPlan> loaded = LoadedPlan::load(api, 0, "cubin", plan);
+  ASSERT_TRUE(loaded.ok());
+  EXPECT_FALSE(loaded->launch(inputs, outputs, workspace, nullptr).ok()) << "an old driver";
+  // The bits begin with the address, which is all that the kernel looks at.
+  api.tensor_map_encode = [](void* bits, int, unsigned, void* address, const uint64_t*,
+                             const uint64_t*, const unsigned*, const unsigned*, int, int, int,
+                             int) { return std::memcpy(bits, &address, sizeof address), 0; };
+  ASSERT_TRUE(loaded->launch(inputs, outputs, workspace, nullptr).ok());
+  EXPECT_EQ(y, 7);
 }
 
 TEST_F(LoadedPlanTest, ErrorsSayWhat) {

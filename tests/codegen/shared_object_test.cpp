@@ -34,6 +34,23 @@ int cuLaunchKernel(void* f, unsigned x, unsigned y, unsigned z, unsigned b, unsi
   printf("launch %u %u %u block %u shared %u stream %ld\n", x, y, z, b, shared, (long)stream);
   return 0;
 }
+struct attribute { int id, pad; union { char bytes[64]; int value; }; };
+struct config { unsigned grid[3], block[3], shared; void* stream; struct attribute* list; unsigned count; };
+int cuLaunchKernelEx(const struct config* c, void* f, void** p, void** extra) {
+  printf("early %u %d %d: ", c->count, c->list[0].id, c->list[0].value);
+  return cuLaunchKernel(f, c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1], c->block[2],
+                        c->shared, c->stream, p, extra);
+}
+/* The bits begin with the address, which is all that this kernel looks at. */
+int cuTensorMapEncodeTiled(void* bits, int type, unsigned rank, void* address, const unsigned long* extents,
+                           const unsigned long* strides, const unsigned* boxes, const unsigned* steps,
+                           int interleave, int swizzle, int promotion, int fill) {
+  printf("map type %d: %lu %lu stride %lu box %u %u step %u swizzle %d promotion %d aligned %d\n", type,
+         extents[0], extents[1], strides[0], boxes[0], boxes[1], steps[rank - 1], swizzle, promotion,
+         (int)((unsigned long)bits % 64));
+  memcpy(bits, &address, sizeof address);
+  return 0;
+}
 )";
 
 // A program that knows the saved library by its C entry alone.
@@ -125,6 +142,27 @@ TEST_F(SharedObject, RunsWithNothingButADriver) {
             "launch 3 2 1 block 64 shared 65536 stream 7\n"
             "launch 1 1 1 block 32 shared 0 stream 7\n"
             "1 0 0 c 8 workspace 16 result a stored result\n");
+}
+
+TEST_F(SharedObject, LaunchesWithTensorMapsAndLeaveToStartEarly) {
+  LaunchPlan with_map = plan();
+  PlanTensorMap map{"", DType::kF32, 8, 64, {16, 4}, {4, 64}, {16, 2}};
+  with_map.kernels[1].arguments[1] = {PlanArgument::Kind::kWorkspace, 0, 4, map};
+  with_map.kernels[1].dependent = true;
+  const std::string saved = (folder_ / "sum.so").string();
+  const Status status = write_shared_object(saved, with_map, {{"sm_90a", "code"}}, "");
+  ASSERT_TRUE(status.ok()) << to_string(status.error());
+  build(kDriver, "libcuda.so.1", {"-shared", "-fPIC"});
+  build(kUser, "user", {"-ldl"});
+  const auto ran = run_process(
+      {"env", "LD_LIBRARY_PATH=" + folder_.string(), (folder_ / "user").string(), saved},
+      {.seconds = 60});
+  ASSERT_TRUE(ran.ok() && ran->succeeded()) << ran->out << ran->err;
+  EXPECT_NE(ran->out.find("map type 7: 16 4 stride 64 box 16 2 step 1 swizzle 2 promotion 2 "
+                          "aligned 0\nearly 1 6 1: launch 1 1 1 block 32 shared 0 stream 7\n"),
+            std::string::npos)
+      << ran->out;
+  EXPECT_NE(ran->out.find(" c 8 "), std::string::npos) << ran->out;
 }
 
 TEST_F(SharedObject, AGpuWithoutCodeIsAnErrorOfTheDriversKind) {

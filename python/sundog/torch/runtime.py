@@ -78,7 +78,8 @@ class FusedKernel:
         self.inputs, self.outputs = list(inputs), list(outputs)
         self.fallback = fallback
         self.device = self.outputs[0].device
-        self.workspace_bytes = 0
+        self.workspace_bytes = self.zeroed_bytes = 0
+        self._workspaces: dict[int, torch.Tensor] = {}  # by stream, where launches leave something in them
         self.on = self._where(on)
         self._op: Any = None
         self._single = len(self.outputs) == 1
@@ -110,6 +111,7 @@ class FusedKernel:
         else:
             self._loaded = self.kernel.load(self._index)
         self.workspace_bytes = self._loaded.workspace_bytes
+        self.zeroed_bytes = self._loaded.zeroed_bytes
         # Most calls have the same few shapes: what does not change is made once.
         self._layouts = [(e.shape, e.stride, e.dtype, self.device) for e in self.outputs]
 
@@ -146,11 +148,12 @@ class FusedKernel:
         if self.on == "emulator":
             self._loaded.launch(inputs, outputs)
         else:
+            stream = torch._C._cuda_getCurrentRawStream(self._index)
             workspace = 0
             if self.workspace_bytes:
-                scratch = torch.empty(self.workspace_bytes, dtype=torch.uint8, device=self.device)
+                scratch = self._workspace(stream)
                 workspace = scratch.data_ptr()
-            self._loaded.launch(inputs, outputs, workspace, torch._C._cuda_getCurrentRawStream(self._index))
+            self._loaded.launch(inputs, outputs, workspace, stream)
         return results[0] if self._single else tuple(results)
 
     def _misfit(self, tensors: Sequence[Any]) -> SundogError:
@@ -162,6 +165,16 @@ class FusedKernel:
         """The tensor as the kernel reads it: itself where its strides differ in extents of one alone."""
         same = _same_memory_order(expected.shape, value.stride(), expected.stride)
         return value if same and value.data_ptr() % expected.align == 0 else self._copied(expected, value)
+
+    def _workspace(self, stream: int) -> torch.Tensor:
+        """Memory between the kernels. Where some of it has to be 0, a stream keeps its own: launches leave it so."""
+        if not self.zeroed_bytes:
+            return torch.empty(self.workspace_bytes, dtype=torch.uint8, device=self.device)
+        if torch.cuda.is_current_stream_capturing():  # memory of the graph, cleared whenever it runs
+            return torch.zeros(self.workspace_bytes, dtype=torch.uint8, device=self.device)
+        if stream not in self._workspaces:
+            self._workspaces[stream] = torch.zeros(self.workspace_bytes, dtype=torch.uint8, device=self.device)
+        return self._workspaces[stream]
 
     def _copied(self, expected: Expected, value: torch.Tensor) -> torch.Tensor:
         """The same values in the memory order that the kernel reads."""

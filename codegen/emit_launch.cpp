@@ -1,0 +1,203 @@
+// The order of kernels: launches that overlap, and kernels that blocks of another one run.
+//
+// Overlap (programmatic dependent launch).  A dependent kernel starts when every block of the one
+// before has called grid_launch_dependents: at its first line, since starting early costs nothing
+// but room on the SMs.  What follows may then run beside it.  grid_wait lasts until all kernels
+// before are done (each waited for those before it), so it stands in front of the first read of
+// what one of them writes, and of the first store.  Loads of the program's inputs come before it.
+//
+// Last blocks.  Each block counts itself in at the counter of its group; the one that finds all
+// others there runs the joined kernel's block, behind a fence on either side, so that it sees what
+// they stored.  The counter is back at 0 then, for the next launch.  As in the sample
+// threadFenceReduction of the CUDA toolkit.
+//
+// A pointer to what is written while the launch runs carries no __restrict__: the compiler could
+// move reads through it, which it would take for reads of memory that nobody changes, in front of
+// the wait or the fence.
+#include <algorithm>
+
+#include "codegen/emit_kernel.h"
+
+namespace sundog::codegen {
+namespace {
+
+void collect_stored(const std::vector<Statement>& body, std::set<uint32_t>& stored) {
+  for (const Statement& statement : body) {
+    if (const auto* store = std::get_if<Store>(&statement.node)) stored.insert(store->tensor);
+    if (const auto* loop = std::get_if<Loop>(&statement.node)) collect_stored(loop->body, stored);
+  }
+}
+
+std::set<uint32_t> read_tensors(const Kernel& kernel) {
+  std::set<uint32_t> read;
+  for (const Computation& c : kernel.computations) {
+    const TermId roots[] = {c.value};
+    for (TermId t : reachable(kernel.terms, roots)) {
+      if (const auto* input = std::get_if<InputTerm>(&kernel.terms[t])) read.insert(input->tensor);
+    }
+  }
+  return read;
+}
+
+// Tensors that the kernel of a launch writes and the joined one reads.
+std::set<uint32_t> handed_over(const MuGraph& graph, const Launch& launch) {
+  std::set<uint32_t> both;
+  if (launch.joined == kNone) return both;
+  const std::set<uint32_t> read = read_tensors(graph.kernels[launch.joined]);
+  for (uint32_t t : stored_tensors(graph.kernels[launch.kernel])) {
+    if (read.contains(t)) both.insert(t);
+  }
+  return both;
+}
+
+}  // namespace
+
+std::set<uint32_t> stored_tensors(const Kernel& kernel) {
+  std::set<uint32_t> stored;
+  collect_stored(kernel.body, stored);
+  return stored;
+}
+
+std::set<uint32_t> stored_tensors(const MuGraph& graph, const Launch& launch) {
+  std::set<uint32_t> stored = stored_tensors(graph.kernels[launch.kernel]);
+  if (launch.joined != kNone) stored.merge(stored_tensors(graph.kernels[launch.joined]));
+  return stored;
+}
+
+std::vector<Launch> launches_of(const MuGraph& graph) {
+  std::vector<Launch> launches;
+  for (uint32_t k = 0; k < graph.kernels.size(); ++k) {
+    if (graph.kernels[k].via != Via::kKernel || block_count(graph.kernels[k]) == 0) continue;
+    const bool joins = k + 1 < graph.kernels.size() && graph.kernels[k + 1].via != Via::kKernel;
+    launches.push_back({k, joins ? k + 1 : kNone});
+  }
+  return launches;
+}
+
+std::vector<uint32_t> launch_parameters(const MuGraph& graph, const Launch& launch) {
+  std::set<uint32_t> used = stored_tensors(graph, launch);
+  used.merge(read_tensors(graph.kernels[launch.kernel]));
+  if (launch.joined != kNone) used.merge(read_tensors(graph.kernels[launch.joined]));
+  std::vector<uint32_t> result;
+  for (TensorRole role : {TensorRole::kInput, TensorRole::kOutput, TensorRole::kIntermediate}) {
+    for (uint32_t t = 0; t < graph.tensors.size(); ++t) {
+      if (graph.tensors[t].role == role && used.contains(t)) result.push_back(t);
+    }
+  }
+  return result;
+}
+
+// Barriers in shared memory that count bytes are no memory for anything else while the block lives.
+LaunchArena arena_of(const std::vector<KernelPlan>& plans) {
+  constexpr int64_t kAlignment = 1024;
+  LaunchArena arena{plans[0].shared_bytes, 0};
+  if (plans.size() == 1) return arena;
+  if (!plans[0].bulk_loops.empty()) {
+    arena.joined_offset = (arena.bytes + kAlignment - 1) / kAlignment * kAlignment;
+  }
+  if (plans[1].shared_bytes > 0) {
+    arena.bytes = std::max(arena.bytes, arena.joined_offset + plans[1].shared_bytes);
+  }
+  return arena;
+}
+
+std::string emit_kernel(const MuGraph& graph, const Launch& launch,
+                        const std::vector<KernelPlan>& plans, const std::string& name,
+                        CudaTextOptions options, LaunchPlace place) {
+  if (place.dependent) place.changing.insert(place.before.begin(), place.before.end());
+  place.changing.merge(handed_over(graph, launch));
+  KernelEmitter emitter(graph, graph.kernels[launch.kernel], plans[0], options, place);
+  std::vector<std::string> parameters =
+      emitter.pointer_parameters(launch_parameters(graph, launch), stored_tensors(graph, launch));
+  std::optional<LastBlock> last;
+  if (launch.joined != kNone) {
+    parameters.push_back("uint32_t* __restrict__ arrivals");
+    LaunchPlace inside = place;
+    inside.dependent = false;  // the kernel has waited
+    KernelEmitter joined(graph, graph.kernels[launch.joined], plans[1], options, inside);
+    const Result<Arrival> arrival = arrival_of(graph, launch.joined);
+    const std::string group = emitter.group_text(*arrival);
+    last = {group, arrival->count, graph.kernels[launch.joined].name,
+            joined.run_joined(group, arena_of(plans).joined_offset)};
+  }
+  for (std::string& map : emitter.map_parameters()) parameters.push_back(std::move(map));
+  return emitter.run(name, parameters, last);
+}
+
+std::vector<std::string> KernelEmitter::pointer_parameters(const std::vector<uint32_t>& tensors,
+                                                           const std::set<uint32_t>& stored) const {
+  std::vector<std::string> parameters;
+  for (uint32_t t : tensors) {
+    parameters.push_back(std::string(stored.contains(t) ? "" : "const ") +
+                         std::string(cuda_type(graph_.tensors[t].decl.dtype)) +
+                         (place_.changing.contains(t) ? "* " : "* __restrict__ ") + tensors_[t]);
+  }
+  return parameters;
+}
+
+// Whether a computation reads what an earlier kernel writes.
+bool KernelEmitter::reads_before(uint32_t id) const {
+  const TermId roots[] = {computation(id).value};
+  const std::vector<TermId> terms = reachable(kernel_.terms, roots);
+  return std::any_of(terms.begin(), terms.end(), [&](TermId t) {
+    const auto* input = std::get_if<InputTerm>(&kernel_.terms[t]);
+    return input != nullptr && place_.before.contains(input->tensor);
+  });
+}
+
+bool KernelEmitter::touches_before(const std::vector<Statement>& body) const {
+  return std::any_of(body.begin(), body.end(), [&](const Statement& s) {
+    if (const auto* loop = std::get_if<Loop>(&s.node)) return touches_before(loop->body);
+    if (const auto* c = std::get_if<Compute>(&s.node)) return reads_before(c->computation);
+    return true;
+  });
+}
+
+void KernelEmitter::await_loads(const std::vector<uint32_t>& ids) {
+  if (std::any_of(ids.begin(), ids.end(), [&](uint32_t id) { return reads_before(id); })) {
+    await_kernels();
+  }
+}
+
+// Once: the places where it is called from outside of all loops come first.
+void KernelEmitter::await_kernels() {
+  if (!place_.dependent || waited_) return;
+  waited_ = true;
+  out_.line("sd::grid_wait();");
+}
+
+std::string KernelEmitter::group_text(const Arrival& arrival) const {
+  std::string text = "0";
+  for (AxisId f : arrival.group) {
+    const std::string own = factors_[f];
+    text = text == "0" ? own : "(" + text + ") * " + std::to_string(extent(f)) + " + " + own;
+  }
+  return text;
+}
+
+// The barrier in front orders what the threads stored before the first one's fence, and the tiles
+// of both kernels, which share their memory.
+void KernelEmitter::run_last(const LastBlock& last) {
+  const std::string most = std::to_string(last.count - 1);
+  out_.blank();
+  out_.line("// of the blocks of a group, " + std::to_string(last.count) +
+            ", the last to come runs kernel " + last.name);
+  barrier(std::max(hazards_.before_loop(), Hazards::Need::kBarrier));
+  out_.line("bool last = false;");
+  out_.open("if (tid == 0)");
+  out_.line("sd::fence_device();");
+  out_.line("last = sd::atomic_increment(arrivals + " + last.group + ", " + most + ") == " + most +
+            ";");
+  out_.line("sd::fence_device();");
+  out_.close();
+  out_.open("if (sd::sync_threads_any(last))");
+  for (size_t at = 0; at < last.body.size();) {
+    const size_t end = last.body.find('\n', at);
+    const std::string line = last.body.substr(at, end - at);
+    line.empty() ? out_.blank() : out_.line(line);
+    at = end + 1;
+  }
+  out_.close();
+}
+
+}  // namespace sundog::codegen
