@@ -57,7 +57,9 @@ Result<std::string> shown(const StoredResult& result, Form form, bool text, cons
     if (n >= all.size()) {
       return bad_input("this result has " + std::to_string(all.size()) + " candidates, from 0");
     }
-    return shown(all[n].graph, result.program, form, text, device);
+    const std::string graph = shown(all[n].graph, result.program, form, text, device);
+    if (form != Form::kText || !all[n].measured_us) return graph;
+    return "# measured_us: " + std::to_string(*all[n].measured_us) + "\n" + graph;
   }
   if (form == Form::kProto) return text ? proto_text(result) : serialize(result);
   const std::string graph = shown(all.front().graph, result.program, form, text, device);

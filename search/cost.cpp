@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <numeric>
 
 #include "search/merge_repeats.h"
 
@@ -24,13 +26,21 @@ constexpr double kOverlapLoss = 0.08;  // share of the other resources' time tha
 constexpr double kComputeLoss = 0.2;   // likewise of loading and computing, whichever is shorter
 constexpr double kStepShare = 0.5;     // of the dependent steps that add to the units' time
 constexpr double kStepUs = 0.09;       // one dependent step of an iteration, latency bound
-constexpr double kStepUsBulk = 0.05;   // without a barrier of the block in each iteration
-constexpr double kComputeLossBulk = 0.1;
-constexpr double kTurnUsBulk = 0.02;  // of an iteration, until its stage is free again
+constexpr double kStepUsBulk = 0.095;  // without a barrier of the block in each iteration
+constexpr double kComputeLossBulk = 0.06;
+constexpr double kTurnUsBulk = 0.014;  // of an iteration, until its stage is free again
 constexpr double kIdleShareBulk = 0.9;
 constexpr double kL2GainBulk = 1.25;  // whole lines, and no threads in between
-constexpr double kJoinUs = 0.3;       // adding the parts of warps that share a reduced axis
+constexpr double kJoinUs = 0.42;      // adding the parts of warps that share a reduced axis
 constexpr double kJoinWarps = 8;      // up to that many; of more in proportion
+constexpr double kLoadUs =
+    0.32;  // until a load to registers in a loop is there: nothing runs ahead
+constexpr double kJoinLoopUs =
+    0.36;                           // as kJoinUs, in each iteration: two barriers and the way there
+constexpr double kLoadSlots = 5.5;  // instructions an element that a thread loads itself
+constexpr double kStoreSlots = 13;  // of one that it rounds, masks and puts into shared memory
+constexpr double kConvertSlots = 0.3;
+constexpr double kOddTile = 3;        // times that, where indices are not just bits
 constexpr double kReduceUs = 0.2;     // a reduction over the threads of a block, outside loops
 constexpr double kSingleShot = 40e3;  // bytes a block asks for at once; the rest queues
 constexpr double kBlockUs = 0.08;     // of an SM, to start a block
@@ -44,8 +54,10 @@ constexpr double kLoadedLate =
 constexpr double kMostRegisters = 255;
 constexpr double kMostRegistersScalar =
     112;                                // without tensor cores more data a thread gains nothing
+constexpr double kMeetsShare = 0.55;    // of the units' time that threads which meet do not overlap
 constexpr double kWarpsToOverlap = 16;  // on an SM, for its units to work side by side
 constexpr double kWarpsToFill = 8;      // on an SM, for full instruction rate
+constexpr double kShortRunLoss = 3.5;   // exponent of what shorter ones lose, of bulk copies
 constexpr double kShortestRun = 64;     // bytes in a row that memory gives at its full rate
 constexpr double kIdleShare = 0.4;    // of the memory rate that is left however few SMs ask for it
 constexpr double kOwnCache = 32e3;    // bytes of an SM's first-level cache that last
@@ -120,9 +132,11 @@ KernelProfile profile(const MuGraph& graph, const Kernel& kernel,
   KernelProfile out;
   out.roles = roles_of(graph, kernel, wide);
   for (AxisId f : kernel.grid) out.grid.insert(f);
+  out.load_of.assign(out.roles.size(), kNone);
   for (uint32_t i = 0; i < out.roles.size(); ++i) {
     const Role& role = out.roles[i];
     if (role.is_load) {
+      out.load_of[i] = static_cast<uint32_t>(out.traffic.size());
       const auto& in = std::get<InputTerm>(kernel.terms[kernel.computations[i].value]);
       out.traffic.push_back(read_of(graph, role, i, role.tensor, in.index, out.grid));
     }
@@ -203,8 +217,12 @@ class Pricer {
           held += role.is_load ? kLoadedLate * size : size;
         }
         if (role.is_load) (count(role.loops) > 1 ? register_stage_ : prologue_bytes_) += size;
+        if (role.is_load && count(role.loops) > 1) {
+          double& turns = loaded_[static_cast<size_t>(role.loop) % loaded_.size()];
+          turns = std::max(turns, count(role.loops));
+        }
       }
-      if (level_.mma[i].use && count(role.reduced) > 16) joined_ = std::max(joined_, joined(i));
+      if (level_.mma[i].use && count(role.reduced) > 16) note_join(i);
     }
     const double budget = m_.shared_per_block - fixed;
     if (budget < stage_bytes_) return false;
@@ -237,6 +255,20 @@ class Pricer {
     return true;
   }
 
+  // Parts of warps are added when a value is finished: behind the loops that it accumulates over,
+  // and in each iteration of the others.
+  void note_join(uint32_t i) {
+    const double warps = joined(i);
+    if (warps <= 1) return;
+    const double times = count(p_.roles[i].loops - p_.roles[i].accumulated);
+    if (times <= 1) {
+      joined_ = std::max(joined_, warps);
+      return;
+    }
+    join_us_ += times * kJoinLoopUs;
+    shared_ += 2 * times * blocks_ * warps * 4 * count(p_.roles[i].tile);
+  }
+
   bool uses_warpgroups() const {
     return std::any_of(level_.mma.begin(), level_.mma.end(),
                        [](const MmaChoice& m) { return m.warpgroup; });
@@ -264,7 +296,17 @@ class Pricer {
     for (const WarpSplit& s : level_.splits[i]) {
       if (others.has(s.factor)) readers *= s.count;
     }
-    return storage_bytes(operand) * readers;
+    return storage_bytes(operand) * readers * conflicts(operand);
+  }
+
+  // Turns that eight rows of 16 bytes of a loaded tile take: one where the rows are swizzled, else
+  // as many as start at the same bank.
+  double conflicts(uint32_t operand) const {
+    if (p_.load_of[operand] == kNone) return 1;
+    const Traffic& t = p_.traffic[p_.load_of[operand]];
+    const auto row = static_cast<int64_t>(count(t.run) * t.element_bytes);
+    if (row == 32 || row == 64 || row % 128 == 0 || row % 16 != 0) return 1;
+    return static_cast<double>(std::gcd(row / 16, int64_t{8}));
   }
 
   void arithmetic() {
@@ -280,15 +322,33 @@ class Pricer {
         shared_ += times * (operand_bytes(i, role.contraction->left, role.contraction->n) +
                             operand_bytes(i, role.contraction->right, role.contraction->m));
       } else {
-        alu_ += elements * role.work.alu;
+        alu_ += elements * (role.work.alu + converted(i));
         sfu_ += elements * role.work.sfu;
         if (role.contraction) shared_ += elements * kSharedBytesFma;
       }
-      if (level_.storage[i] == Storage::kShared) shared_ += times * storage_bytes(i);
+      if (level_.storage[i] == Storage::kShared) {
+        shared_ += times * storage_bytes(i);
+        meets_ = meets_ || !role.is_load;
+      }
       if (!role.is_load && count(role.loops) > 1) steps_ += count(role.loops);
       const bool alone = count(role.loops) == 1 && !level_.mma[i].use;
       if (alone && count(role.reduced) > 32) serial_us_ += kReduceUs;
     }
+  }
+
+  bool whole_bits(AxisSet tile) const {
+    return std::has_single_bit(static_cast<uint64_t>(count(tile)));
+  }
+
+  // Instructions an element for what comes narrow or goes so.
+  double converted(uint32_t i) const {
+    const bool narrow = bytes(level_.dtype[i]) < 4;
+    const bool shared = level_.storage[i] == Storage::kShared;
+    const double odd = whole_bits(p_.roles[i].tile) ? 1 : kOddTile;
+    if (p_.roles[i].is_load) {
+      return shared || count(p_.roles[i].loops) == 1 ? 0 : kLoadSlots * odd;
+    }
+    return shared && narrow ? kStoreSlots * odd : kConvertSlots;
   }
 
   void transfers() {
@@ -307,7 +367,7 @@ class Pricer {
       for (size_t j = 0; j < i; ++j) again |= !t.is_store && p_.traffic[j].tensor == t.tensor;
       // Rows shorter than what memory moves at once waste the rest of it.
       const double run = count(t.run) * t.element_bytes;
-      const double waste = std::max(1.0, kShortestRun / run);
+      const double waste = std::pow(std::max(1.0, kShortestRun / run), m_.bulk ? kShortRunLoss : 1);
       const double slice = unique / std::max(1.0, count(t.index & p_.grid));
       if (!again || slice * busy > kMostL2Share * m_.l2_bytes) {
         (t.is_store ? written_ : read_) += unique * (unique > 1e5 ? waste : 1);
@@ -352,9 +412,14 @@ class Pricer {
                                          sfu_ / m_.sfu_rate * slow};
     double all = 0, longest = 0;
     for (double x : units) all += x, longest = std::max(longest, x);
-    const double apart = 1 - std::min(0.9, warps / kWarpsToOverlap);
+    // Where they meet at barriers in between only other blocks fill the gaps.
+    const double beside = std::min<double>(out_.resident, per_sm);
+    const double apart =
+        std::max(meets_ ? kMeetsShare / beside : 0, 1 - std::min(0.9, warps / kWarpsToOverlap));
     // What an iteration cannot overlap with itself: barriers, shuffles, the latency of a product.
     const double steps = steps_ * (m_.bulk ? kStepUsBulk : kStepUs) * waves;
+    double waited = join_us_ * waves;
+    for (double turns : loaded_) waited += turns * kLoadUs * waves;
     double computing = longest + apart * (all - longest) + kStepShare * steps, loading = hbm;
     if (stage_bytes_ == 0) {
       // A block computes when it has loaded; only other blocks on the SM load meanwhile.
@@ -372,7 +437,7 @@ class Pricer {
     const double compute_loss = m_.bulk ? kComputeLossBulk : kComputeLoss;
     return m_.launch_us + m_.fill_us + most + kOverlapLoss * (sum - most) +
            (compute_loss - kOverlapLoss) * std::min(loading, computing) + pipeline_fill + turns +
-           serial_us_ + (joined_ > 1 ? kJoinUs * std::max(1.0, joined_ / kJoinWarps) : 0);
+           waited + serial_us_ + (joined_ > 1 ? kJoinUs * std::max(1.0, joined_ / kJoinWarps) : 0);
   }
 
   const KernelProfile& p_;
@@ -383,8 +448,10 @@ class Pricer {
   double blocks_ = 1;
   double stage_bytes_ = 0, register_stage_ = 0, prologue_bytes_ = 0;
   double read_ = 0, written_ = 0, l2_ = 0, shared_ = 0, tensor_ = 0, alu_ = 0, sfu_ = 0, steps_ = 0;
-  double serial_us_ = 0;
-  double joined_ = 1;  // warps
+  double serial_us_ = 0, join_us_ = 0;
+  std::array<double, 8> loaded_{};  // by loop: iterations that wait for loads to registers
+  double joined_ = 1;               // warps
+  bool meets_ = false;              // threads of a block pass values on through shared memory
 };
 
 }  // namespace

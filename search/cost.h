@@ -37,6 +37,7 @@ struct KernelProfile {
   std::vector<Role> roles;
   std::vector<uint32_t> repeats;  // where loops have one iteration: an earlier equal computation
   std::vector<Traffic> traffic;
+  std::vector<uint32_t> load_of;  // for each computation that is a load: its traffic, else kNone
   AxisSet grid;
   std::vector<AxisSet> loop_sets;  // for each loop: its factor and those of the loops around it
   AxisSet loops;

@@ -1,0 +1,28 @@
+# program: ../../../programs/rms_norm_qkv.sd b=8
+# measured_us: 33.029
+ugraph rms_norm_qkv of rms_norm_qkv {
+  tensor p_t4: f32[n]
+  tensor p_t18: f32[n, d]
+  kernel k0 grid(n.o, d.o) warps(8) {
+    split n = n.o * n.i(4)
+    split h = h.o * h.i(256)
+    split d = d.o * d.i(48)
+    loop h.o stages(8) bulk {
+      xs[n.i, h.i] = X : shared bf16
+      gs[h.i] = g : reg bf16
+      ws[h.i, d.i] = W : reg bf16
+      t4[n.i] = sum[h.o, h.i](xs * xs) : reg f32
+      t13[h.i, d.i] = gs * ws : shared bf16
+      t18[n.i, d.i] = sum[h.o, h.i](t13 * xs) : reg f32 mma(m16n8k16) warps(h.i/8)
+    }
+    store t4 -> p_t4
+    store t18 -> p_t18
+  }
+  kernel k1 grid(n, d.o) warps(1) {
+    split d = d.o * d.i(144)
+    p_t4s[] = p_t4 : reg f32
+    p_t18s[d.i] = p_t18 : reg f32
+    o[d.i] = rsqrt(p_t4s / size(h) + 1e-6) * p_t18s : reg f32
+    store o -> O
+  }
+}

@@ -1,0 +1,14 @@
+# program: ../../../programs/softmax.sd
+# measured_us: 17.393
+ugraph softmax of softmax {
+  kernel k0 grid(n.o) warps(8) {
+    split n = n.o * n.i(2)
+    xs[n.i, k] = X : reg f16
+    t2[n.i] = max[k](xs) : reg f32
+    t4_2[n.i, k] = exp(xs - t2) : reg f32
+    t11[n.i] = sum[k](t4_2) : reg f32
+    t12[n.i] = 1 / t11 : reg f32
+    t14[n.i, k] = t4_2 * t12 : reg f32
+    store t14 -> O
+  }
+}

@@ -1,0 +1,119 @@
+// The model against the clock: kernels that were timed on an H200 (benchmarks/calibration/h200,
+// recorded by benchmarks/calibration/record.sh), in the order and near the times that it predicts.
+#include "search/cost.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <numeric>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "core/device.h"
+#include "core/text.h"
+#include "search/machine.h"
+#include "search/sizes.h"
+
+namespace sundog::search {
+namespace {
+
+struct Timed {
+  double predicted = 0, measured = 0;
+};
+
+std::string read(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// The first lines: `# program: FILE NAME=VALUE ...` and `# measured_us: T`.
+Timed timed(const std::filesystem::path& path, const Machine& machine) {
+  const std::string text = read(path);
+  std::istringstream lines(text);
+  std::string word, file, define;
+  Timed out;
+  lines >> word >> word >> file;
+  std::map<std::string, int64_t> defines;
+  while (lines >> define && define != "#") {
+    const size_t at = define.find('=');
+    defines[define.substr(0, at)] = std::stoll(define.substr(at + 1));
+  }
+  lines >> word >> out.measured;
+  const Result<Program> program = parse_program(read(path.parent_path() / file), file, defines);
+  EXPECT_TRUE(program.ok()) << path;
+  const Result<MuGraph> graph = parse_mugraph(text, path.string(), *program);
+  EXPECT_TRUE(graph.ok()) << path;
+  out.predicted = predict(*graph, machine);
+  return out;
+}
+
+std::map<std::string, std::vector<Timed>> recorded(const std::string& device) {
+  const Machine machine = machine_of(*find_device(device));
+  std::map<std::string, std::vector<Timed>> out;
+  const auto folder = std::filesystem::path(SUNDOG_SOURCE_DIR) / "benchmarks/calibration" / device;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.path().extension() != ".mu") continue;
+    out[entry.path().parent_path().filename()].push_back(timed(entry.path(), machine));
+  }
+  return out;
+}
+
+std::vector<double> ranks(const std::vector<double>& values) {
+  std::vector<size_t> order(values.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return values[a] < values[b]; });
+  std::vector<double> out(values.size());
+  for (size_t i = 0; i < order.size(); ++i) out[order[i]] = static_cast<double>(i);
+  return out;
+}
+
+// Spearman's.
+double rank_correlation(const std::vector<Timed>& all) {
+  std::vector<double> predicted, measured;
+  for (const Timed& t : all) predicted.push_back(t.predicted), measured.push_back(t.measured);
+  const std::vector<double> a = ranks(predicted), b = ranks(measured);
+  const double mean = (static_cast<double>(all.size()) - 1) / 2;
+  double ab = 0, aa = 0, bb = 0;
+  for (size_t i = 0; i < all.size(); ++i) {
+    ab += (a[i] - mean) * (b[i] - mean);
+    aa += (a[i] - mean) * (a[i] - mean);
+    bb += (b[i] - mean) * (b[i] - mean);
+  }
+  return ab / std::sqrt(aa * bb);
+}
+
+TEST(Cost, RanksAndPredictsKernelsThatWereTimed) {
+  std::vector<Timed> all;
+  size_t programs = 0, found = 0;
+  double error = 0, lost = 0;
+  for (auto& [name, kernels] : recorded("h200")) {
+    std::sort(kernels.begin(), kernels.end(),
+              [](const Timed& a, const Timed& b) { return a.predicted < b.predicted; });
+    double best = kernels.front().measured, first_five = best;
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      best = std::min(best, kernels[i].measured);
+      if (i < 5) first_five = std::min(first_five, kernels[i].measured);
+      error += std::abs(kernels[i].predicted / kernels[i].measured - 1);
+    }
+    ++programs;
+    found += first_five <= 1.02 * best;
+    lost += kernels.front().measured / best - 1;
+    all.insert(all.end(), kernels.begin(), kernels.end());
+  }
+  ASSERT_GE(all.size(), 150u);
+  EXPECT_GE(rank_correlation(all), 0.9);
+  EXPECT_LE(error / static_cast<double>(all.size()), 0.2);
+  // What following the prediction without a clock costs.
+  EXPECT_LE(lost / static_cast<double>(programs), 0.1);
+  EXPECT_GE(static_cast<double>(found), 0.9 * static_cast<double>(programs));
+}
+
+}  // namespace
+}  // namespace sundog::search
