@@ -1,5 +1,7 @@
 #include "cli/schedule_check.h"
 
+#include <algorithm>
+
 #include "codegen/emit_kernel.h"
 
 namespace sundog::cli {
@@ -15,6 +17,17 @@ verify::Safety check_schedule(const MuGraph& graph, const codegen::Generated& ge
     }
     if (launch.joined != kNone) {
       emitted.elements.push_back(block_count(graph.kernels[launch.joined]));
+    }
+    // A tensor map is of a tensor that is handed over, too.
+    for (size_t i = emitted.elements.size(); i < plan.arguments.size(); ++i) {
+      const auto at = std::find_if(
+          plan.arguments.begin(), plan.arguments.end(), [&](const codegen::PlanArgument& pointer) {
+            const codegen::PlanArgument& map = plan.arguments[i];
+            return pointer.kind == map.kind && pointer.index == map.index &&
+                   pointer.offset == map.offset;
+          });
+      const auto index = static_cast<size_t>(at - plan.arguments.begin());
+      emitted.elements.push_back(index < emitted.elements.size() ? emitted.elements[index] : 0);
     }
     kernels.push_back(std::move(emitted));
   }

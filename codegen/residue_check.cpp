@@ -29,7 +29,7 @@ using sd::emulator::Code;
 using sd::emulator::CodeStorage;
 using sd::emulator::ResidueField;
 
-constexpr double kWantedLog2 = -30;
+constexpr double kWantedLog2 = -24;
 constexpr int kMostRounds = 16;
 
 // --- the tower

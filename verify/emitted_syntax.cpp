@@ -133,9 +133,10 @@ class Parser {
     EmittedFunction::Parameter result;
     while (more() && peek() != "," && peek() != ")") {
       const std::string text = tokens_[at_++].text;
-      if (text == "const" || text == "*" || text == "__restrict__") continue;
+      if (text == "const" || text == "*" || text.starts_with("__")) continue;
       if (result.type.empty()) {
         result.type = text;
+        if (peek() == "<") result.type += "<" + skip_brackets("<", ">") + ">";
       } else {
         result.name = text;
       }
@@ -218,9 +219,9 @@ class Parser {
   }
 
   bool is_type() const {
-    static const std::vector<std::string> kTypes = {"const",    "int",      "float",  "uint32_t",
-                                                    "uint16_t", "unsigned", "bool",   "double",
-                                                    "int64_t",  "auto",     "sd::Vec"};
+    static const std::vector<std::string> kTypes = {"const",    "int",      "float",   "uint32_t",
+                                                    "uint16_t", "unsigned", "bool",    "double",
+                                                    "int64_t",  "auto",     "sd::Vec", "uint64_t"};
     const std::string text = peek();
     if (std::find(kTypes.begin(), kTypes.end(), text) != kTypes.end()) return true;
     return text.starts_with("sd::") && at_ + 1 < tokens_.size() &&

@@ -21,6 +21,12 @@ void add_to(std::vector<MemoryAccess>& list, const std::vector<MemoryAccess>& mo
   list.insert(list.end(), more.begin(), more.end());
 }
 
+bool has_call(const EmittedStatement& s, const std::string& name) {
+  if (is_call(s, name)) return true;
+  return std::any_of(s.body.begin(), s.body.end(),
+                     [&](const EmittedStatement& each) { return has_call(each, name); });
+}
+
 // The call of a loader in `if (...) load(...)`.
 const Expression* guarded_call(const EmittedStatement& s) {
   if (s.kind != EmittedStatement::kIf || s.body.size() != 1 || s.body[0].body.size() != 1)
@@ -33,10 +39,7 @@ const Expression* guarded_call(const EmittedStatement& s) {
 
 }  // namespace
 
-bool has_barrier(const EmittedStatement& s) {
-  if (is_call(s, "sd::sync_threads")) return true;
-  return std::any_of(s.body.begin(), s.body.end(), has_barrier);
-}
+bool has_barrier(const EmittedStatement& s) { return has_call(s, "sd::sync_threads"); }
 
 KernelWalk::KernelWalk(const EmittedFunction& function, const EmittedKernel& kernel)
     : function_(function), kernel_(kernel) {}
@@ -55,6 +58,10 @@ void KernelWalk::run() {
   }
   for (size_t i = 0; i < function_.parameters.size(); ++i) {
     const auto& parameter = function_.parameters[i];
+    if (parameter.type.starts_with("sd::TensorMap<")) {
+      add_map(parameter.name, parameter.type, kernel_.elements[i]);
+      continue;
+    }
     types_[parameter.name] = parameter.type;
     pointers_[parameter.name] = {parameter.name, 0, 1, kernel_.elements[i]};
   }
@@ -108,6 +115,8 @@ void KernelWalk::declaration(const EmittedStatement& s) {
   types_[s.name] = s.type;
   integers_.erase(s.name);
   pointers_.erase(s.name);
+  tiles_.erase(s.name);
+  if (s.type == "float") changed_.insert(s.name);
   if (s.expressions.empty()) return;
   const Expression& value = s.expressions[0];
   if (s.type.ends_with("*")) {
@@ -119,12 +128,20 @@ void KernelWalk::declaration(const EmittedStatement& s) {
     }
     const bool cast = value.kind == Expression::kCall && value.text == "reinterpret_cast" &&
                       value.parts.size() == 1;
-    const std::optional<Address> at = cast ? address_of(value.parts[0]) : std::nullopt;
+    std::optional<Address> at = address_of(cast ? value.parts[0] : value);
+    if (at && !cast) at->offset = times(at->offset, number(bytes_of(types_[at->name])));
     if (!at || pointers_[at->name].memory != "shared" || !at->offset.is_constant()) {
       return problem("the pointer '" + s.name + "'");
     }
-    pointers_[s.name] = {"shared", at->offset.low, 1, kernel_.shared_bytes};
+    pointers_[s.name] = {"shared", pointers_[at->name].base + at->offset.low, 1,
+                         kernel_.shared_bytes};
     types_[s.name] = s.type.substr(0, s.type.size() - 1);
+    return;
+  }
+  if (s.type == "uint64_t") {
+    const std::optional<MatrixTile> tile = matrix_tile(value);
+    if (!tile) return problem("the tile '" + s.name + "'");
+    tiles_[s.name] = *tile;
     return;
   }
   visit(value);
@@ -138,13 +155,16 @@ void KernelWalk::declaration(const EmittedStatement& s) {
 }
 
 void KernelWalk::branch(const EmittedStatement& s) {
+  if (has_call(s, "sd::mbarrier_init")) return set_up_barriers(s);
   visit(s.expressions[0]);
   const std::optional<std::string> taken = condition(s.expressions[0]);
   const auto pending = pending_, copies = copies_;
   const bool barriers = has_barrier(s);
   for (size_t i = 0; i < s.body.size(); ++i) {
     if (taken) conditions_.push_back(i == 0 ? *taken : "(not " + *taken + ")");
+    ++branches_;
     statements(s.body[i].body);
+    --branches_;
     if (taken) conditions_.pop_back();
   }
   if (!barriers) return;  // barriers on one way only
@@ -171,7 +191,10 @@ void KernelWalk::loop(const EmittedStatement& s) {
   if (begin->low >= end->high) return;
   const auto outer = integers_.find(s.name);
   const auto saved = outer == integers_.end() ? std::nullopt : std::optional(outer->second);
-  if (!has_barrier(s)) {
+  if (has_stages(s)) {
+    if (step->low != 1) problem("the step of a loop over '" + s.name + "'");
+    stage_loop(s, *begin, *end);
+  } else if (!has_barrier(s)) {
     note_prologue(s, *begin, *end);
     own_loop(s, *begin, *end, *step);
   } else if (step->low != 1) {
@@ -246,17 +269,22 @@ void KernelWalk::note_prologue(const EmittedStatement& s, const SymbolicInt& beg
 
 std::optional<KernelWalk::Ring> KernelWalk::ring_of(const EmittedStatement& s) {
   const auto& body = s.body[0].body;
-  const bool head = body.size() > 3 && is_call(body[0], "sd::cp_async_wait") &&
-                    is_call(body[1], "sd::sync_threads") && is_call(body[3], "sd::cp_async_commit");
-  const Expression* load = head ? guarded_call(body[2]) : nullptr;
+  // With products of warp groups there is a fence behind the wait.
+  const size_t fence = body.size() > 4 && is_call(body[1], "sd::fence_async_proxy") ? 1 : 0;
+  const bool head = body.size() > 3 + fence && is_call(body[0], "sd::cp_async_wait") &&
+                    is_call(body[1 + fence], "sd::sync_threads") &&
+                    is_call(body[3 + fence], "sd::cp_async_commit");
+  const Expression* load = head ? guarded_call(body[2 + fence]) : nullptr;
   if (load == nullptr || !prologues_.contains(load->text)) return {};
   const int64_t ahead = prologues_[load->text].ahead;
   if (body[0].expressions[0].arguments != std::to_string(ahead - 1)) return {};
-  const bool others = std::any_of(body.begin() + 4, body.end(), [](const EmittedStatement& each) {
-    return is_call(each, "sd::cp_async_commit") || is_call(each, "sd::cp_async_wait");
-  });
+  const bool others = std::any_of(body.begin() + 4 + static_cast<std::ptrdiff_t>(fence), body.end(),
+                                  [](const EmittedStatement& each) {
+                                    return is_call(each, "sd::cp_async_commit") ||
+                                           is_call(each, "sd::cp_async_wait");
+                                  });
   if (others || ahead < 1 || load->parts.size() != 2) return {};
-  return Ring{load->text, ahead, &body[2]};
+  return Ring{load->text, ahead, &body[2 + fence], fence == 1};
 }
 
 // Before iteration v: A + v - begin groups were committed, one a tile in order, empty ones at the
@@ -267,6 +295,9 @@ std::optional<KernelWalk::Ring> KernelWalk::ring_of(const EmittedStatement& s) {
 void KernelWalk::ring_loop(const EmittedStatement& s, const Ring& ring, const SymbolicInt& begin,
                            const SymbolicInt& end) {
   const auto before = pending_;
+  if (ring.fenced) {
+    for (MemoryAccess& a : unseen_) a.fenced = true;
+  }
   barrier();
   copies_.clear();
   const SymbolicInt v = symbol(begin.low, end.high - 1, true);
@@ -287,7 +318,13 @@ void KernelWalk::ring_loop(const EmittedStatement& s, const Ring& ring, const Sy
   if (arguments.size() == 2) {
     // The text's stage at that iteration, which the prologue's must agree with.
     const SymbolicInt stage = rest(minus(u, begin), number(ring.ahead + 1));
+    if (!ring.fenced) {  // what this iteration reads has been written by threads
+      call_lambda(ring.loader, {v, rest(minus(v, begin), number(ring.ahead + 1))});
+      copies_.clear();
+    }
+    const auto unseen = unseen_;
     call_lambda(ring.loader, {u, stage});
+    if (ring.fenced) unseen_ = unseen;  // those are under way, which is worse
     integers_[s.name] = v;
     const std::optional<SymbolicInt> issued = integer(load.parts[1]);
     const SymbolicInt expected =
@@ -306,12 +343,17 @@ void KernelWalk::ring_loop(const EmittedStatement& s, const Ring& ring, const Sy
   repeating_ = repeating;
   pending_.clear();
   integers_[s.name] = v;
-  statements(s.body[0].body, 2);
+  const auto unseen = unseen_;
+  statements(s.body[0].body, ring.fenced ? 3 : 2);
+  if (ring.fenced) unseen_ = unseen;  // each iteration begins with a fence
   copies_.clear();
   if (begin.high >= end.low) add_to(pending_, before);
 }
 
-void KernelWalk::barrier() { pending_.clear(); }
+void KernelWalk::barrier() {
+  pending_.clear();
+  std::erase_if(unseen_, [](const MemoryAccess& a) { return a.fenced; });
+}
 
 void KernelWalk::call_lambda(const std::string& name, const std::vector<SymbolicInt>& arguments) {
   const Lambda& lambda = lambdas_[name];

@@ -21,11 +21,17 @@ struct SymbolicInt {
   bool is_constant() const { return low == high; }
 };
 
-// Whether a statement, or one in it, is a barrier.
+// Whether a statement, or one in it, is a barrier of the block.
 bool has_barrier(const EmittedStatement& s);
+// Whether it waits for bytes, or starts copies that count them.
+bool has_stages(const EmittedStatement& s);
+// Bytes of an element type, 0 if it is none.
+int64_t bytes_of(const std::string& type);
 
 struct MemoryAccess {
-  enum Kind : uint8_t { kRead, kWrite, kCopy };  // kCopy: a write by cp.async
+  // kCopy: a write by cp.async; kBulk: one by a bulk copy; kProduct: a read by a warp group's
+  // product.  The last two go past the threads.
+  enum Kind : uint8_t { kRead, kWrite, kCopy, kBulk, kProduct };
   Kind kind = kRead;
   std::string what;                     // for messages: "the read of xs"
   std::string memory;                   // "shared", or the parameter
@@ -33,6 +39,8 @@ struct MemoryAccess {
   int64_t size = 0;                     // likewise
   int64_t end = 0;                      // it must stay in [0, end)
   std::vector<std::string> conditions;  // under which it happens
+  std::string group;                    // of a bulk copy: the barriers at which it counts in
+  bool fenced = false;                  // shown to what goes past the threads
 };
 
 // Ends in `problems` if the text has what the walk does not understand.
@@ -46,7 +54,8 @@ class KernelWalk {
     bool race = false;
   };
   std::vector<Question> questions;
-  std::vector<std::string> problems;
+  std::vector<std::string> problems;  // not understood
+  std::vector<std::string> faults;    // wrong whatever the values are
 
  private:
   struct Pointer {
@@ -68,6 +77,7 @@ class KernelWalk {
     std::string loader;
     int64_t ahead = 0;
     const EmittedStatement* issue = nullptr;  // of the copy that many iterations ahead
+    bool fenced = false;                      // what has come is shown to products
   };
 
   // --- statements
@@ -85,6 +95,47 @@ class KernelWalk {
   void branch(const EmittedStatement& s);
   void call_lambda(const std::string& name, const std::vector<SymbolicInt>& arguments);
   void barrier();
+
+  // --- what happens behind the threads' backs (kernel_walk_async.cpp)
+  struct TensorMap {
+    int64_t element = 0, bytes = 0;  // of an element, of a box
+  };
+  struct Barriers {
+    int64_t count = 0, arrivals = 0;  // how many there are; after how many a phase is complete
+  };
+  struct FirstCopies {
+    int64_t ahead = 0;
+    std::string tile, end;  // of the first, and of the loop, as terms
+  };
+  struct MatrixTile {
+    std::string name;
+    SymbolicInt start;  // bytes of the arena
+    int64_t across = 0, row = 0;
+  };
+  struct StageLoop;
+  void fault(const std::string& what);
+  void add_map(const std::string& name, const std::string& type, int64_t elements);
+  void bulk_copy(const Expression& e);
+  std::optional<int64_t> bytes_of_copies(const std::vector<EmittedStatement>& list,
+                                         const Expression& barrier);
+  void set_up_barriers(const EmittedStatement& s);
+  void init_barriers(const EmittedStatement& s);
+  void first_copies(const EmittedStatement& s);
+  void check_bytes(const std::vector<EmittedStatement>& list, const Expression& expect);
+  bool find_stages(const EmittedStatement& s, StageLoop& form);
+  void check_waits(const EmittedStatement& s, StageLoop& form, const std::string& where);
+  void check_stage_numbers(const EmittedStatement& s, StageLoop& form, const SymbolicInt& begin,
+                           const SymbolicInt& end);
+  void stage_loop(const EmittedStatement& s, const SymbolicInt& begin, const SymbolicInt& end);
+  void copies_of_stage(const EmittedStatement& s, const StageLoop& form, const SymbolicInt& u,
+                       const SymbolicInt& begin);
+  void iteration(const EmittedStatement& s, const StageLoop& form, const SymbolicInt& v,
+                 const SymbolicInt& begin);
+  std::optional<MatrixTile> matrix_tile(const Expression& e);
+  void read_tile(const MatrixTile& tile, bool across, int64_t count);
+  void product(const Expression& e);
+  bool asynchronous_call(const Expression& e);
+  void record_shared(MemoryAccess a);
 
   // --- expressions
   void visit(const Expression& e);
@@ -132,6 +183,19 @@ class KernelWalk {
     SymbolicInt first;  // the tile of the first
   };
   std::map<std::string, Prologue> prologues_;  // by loader
+  std::map<std::string, TensorMap> maps_;
+  std::map<std::string, Barriers> barriers_;
+  std::map<std::string, FirstCopies> first_copies_;  // by the barriers at which they count in
+  std::map<std::string, MatrixTile> tiles_;
+  std::vector<MemoryAccess> barrier_memory_;  // from when the barriers are made
+  std::vector<MemoryAccess> bulk_;            // bulk copies under way
+  std::vector<MemoryAccess> products_;        // what products under way read
+  std::vector<MemoryAccess> unseen_;          // writes not yet shown to what goes past the threads
+  std::string bulk_of_;                       // barriers of the copies that are walked over
+  std::set<std::string> running_;             // accumulators of products under way
+  std::set<std::string> changed_;             // registers written since the last warpgroup_fence
+  bool closed_ = true;                        // all products belong to a group that is closed
+  int branches_ = 0;                          // conditions around the statement
   bool repeating_ = false;  // a second pass over a loop: what was asked is not asked again
   int width_ = 32;
   int next_symbol_ = 0;

@@ -10,15 +10,6 @@
 namespace sundog::verify {
 namespace {
 
-// Bytes of an element type, 0 if it is none.
-int64_t bytes_of(const std::string& type) {
-  if (type == "sd::f16" || type == "sd::bf16" || type == "uint16_t") return 2;
-  if (type == "float" || type == "uint32_t" || type == "int") return 4;
-  if (type == "double" || type == "int64_t") return 8;
-  if (type.starts_with("sd::f8") || type == "sd::i8" || type == "int8_t") return 1;
-  return 0;
-}
-
 int64_t up_to_mask(int64_t value) {
   int64_t mask = 1;
   while (mask <= value) mask *= 2;
@@ -28,6 +19,14 @@ int64_t up_to_mask(int64_t value) {
 constexpr int64_t kWide = int64_t{1} << 50;
 
 }  // namespace
+
+int64_t bytes_of(const std::string& type) {
+  if (type == "sd::f16" || type == "sd::bf16" || type == "uint16_t") return 2;
+  if (type == "float" || type == "uint32_t" || type == "int") return 4;
+  if (type == "double" || type == "int64_t" || type == "uint64_t") return 8;
+  if (type.starts_with("sd::f8") || type == "sd::i8" || type == "int8_t") return 1;
+  return 0;
+}
 
 // --- arithmetic
 
@@ -244,17 +243,40 @@ void KernelWalk::record(MemoryAccess a) {
     }
     return;
   }
-  for (const MemoryAccess& copy : copies_) ask_race(copy, a, true, false);
-  if (a.kind == MemoryAccess::kCopy) {
+  record_shared(std::move(a));
+}
+
+// What it may meet: what is under way, and what others do before the next barrier.
+void KernelWalk::record_shared(MemoryAccess a) {
+  const bool reads = a.kind == MemoryAccess::kRead || a.kind == MemoryAccess::kProduct;
+  for (const auto* under_way : {&copies_, &bulk_}) {
+    for (const MemoryAccess& copy : *under_way) ask_race(copy, a, true, false);
+  }
+  if (!reads) {
+    for (const MemoryAccess& read : products_) ask_race(read, a, true, false);
+    for (const MemoryAccess& made : barrier_memory_) ask_race(made, a, true, false);
+  }
+  if (a.kind == MemoryAccess::kProduct || a.kind == MemoryAccess::kBulk) {
+    for (const MemoryAccess& write : unseen_) ask_race(write, a, true, false);
+  }
+  if (a.kind == MemoryAccess::kCopy || a.kind == MemoryAccess::kBulk) {
     for (const MemoryAccess& other : pending_) ask_race(other, a, false, false);
     ask_race(a, a, false, false);
-    copies_.push_back(std::move(a));
+    if (a.kind == MemoryAccess::kCopy) {
+      unseen_.push_back(a);
+      copies_.push_back(std::move(a));
+    } else {
+      a.group = bulk_of_;
+      bulk_.push_back(std::move(a));
+    }
     return;
   }
+  if (a.kind == MemoryAccess::kWrite) unseen_.push_back(a);
+  if (a.kind == MemoryAccess::kProduct) products_.push_back(a);
   pending_.push_back(a);  // with itself: two threads at one statement
   for (const MemoryAccess& other : std::vector<MemoryAccess>(pending_)) {
-    const bool reads = other.kind == MemoryAccess::kRead && a.kind == MemoryAccess::kRead;
-    if (!reads) ask_race(other, a, false, false);
+    const bool both = other.kind == MemoryAccess::kRead || other.kind == MemoryAccess::kProduct;
+    if (!reads || !both) ask_race(other, a, false, false);
   }
 }
 
@@ -287,6 +309,10 @@ void KernelWalk::assignment(const Expression& e) {
     if (to.kind == Expression::kName && integers_.contains(to.text)) {
       problem("the integer '" + to.text + "' that changes");
     }
+    const Expression* base = &to;
+    while (base->kind == Expression::kIndex) base = &base->parts[0];
+    visit(*base);
+    changed_.insert(base->text);
     return;
   }
   if (e.text != "=") visit(to);
@@ -349,10 +375,13 @@ void KernelWalk::visit(const Expression& e) {
   if (!problems.empty()) return;
   switch (e.kind) {
     case Expression::kNumber:
+      return;
     case Expression::kName:
+      if (running_.contains(e.text))
+        fault(e.text + " is used before the product that makes it ends");
       return;
     case Expression::kCall:
-      if (call(e)) return;
+      if (asynchronous_call(e) || call(e)) return;
       for (const Expression& part : e.parts) {
         // A pointer handed to what is not known could be used for anything.
         if (address_of(part)) problem("the call of '" + e.text + "'");

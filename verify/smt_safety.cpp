@@ -134,6 +134,8 @@ Safety check_safety(std::string_view cuda, std::span<const EmittedKernel> kernel
     for (const std::string& problem : walk.problems) {
       result.undecided.push_back(kernels[k].name + ": not understood: " + problem);
     }
+    for (const std::string& fault : walk.faults)
+      result.faults.push_back(kernels[k].name + ": " + fault);
     if (!walk.problems.empty()) continue;  // what was asked until then says nothing
     for (KernelWalk::Question& q : walk.questions) {
       (q.race ? result.races : result.bounds) += 1;

@@ -26,7 +26,8 @@ struct EmittedKernel {
   int64_t blocks = 0;
   int threads = 0;
   int64_t shared_bytes = 0;
-  std::vector<int64_t> elements;  // that each parameter points to, in order
+  // That each parameter points to, or is a tensor map of, in order.
+  std::vector<int64_t> elements;
 };
 
 struct SafetyOptions {

@@ -7,7 +7,8 @@
 // right ones of tests/programs.  A mutant counts if a float64 oracle of its own, at those sizes,
 // shows that it differs; every mutant of that kind must be refused.  A mutant of emitted code (a
 // barrier or a wait left out, an index off by one) counts if its outputs, on any of three schedules
-// of the emulator, are not those of the right kernel.
+// of the emulator, are not those of the right kernel; it is judged by the comparison of floats, the
+// race checker and the residues.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -18,6 +19,7 @@
 #include "benchmarks/support/workloads.h"
 #include "codegen/generate.h"
 #include "codegen/launch_emulator.h"
+#include "codegen/residue_check.h"
 #include "core/float_algebra.h"
 #include "core/interpret.h"
 #include "core/resize.h"
@@ -196,7 +198,15 @@ std::string mutate_text(const std::string& text, uint64_t draw, std::string* wha
                                     {" * 64", " * 32"},
                                     {"warp * ", "0 * "},
                                     {"sd::lane_sum<31>", "sd::lane_sum<15>"},
-                                    {"sd::lane_max<31>", "sd::lane_max<15>"}};
+                                    {"sd::lane_max<31>", "sd::lane_max<15>"},
+                                    {"sd::fence_async_proxy();", ""},
+                                    {"sd::warpgroup_commit();", ""},
+                                    {"_next_phase = 1", "_next_phase = 0"},
+                                    {"_phase ^= 1", "_phase ^= 0"},
+                                    {"_stage == ", "_stage == 1 + "},
+                                    {"_next == ", "_next == 1 + "},
+                                    {" + ahead", " + 1 + ahead"},
+                                    {"step * 32", "step * 64"}};
   const Slip& slip = kSlips[draw % std::size(kSlips)];
   std::vector<size_t> places;
   for (size_t at = text.find(slip.was, kernels); at != std::string::npos;
@@ -214,6 +224,7 @@ std::string mutate_text(const std::string& text, uint64_t draw, std::string* wha
 struct Emitted {
   std::string name;
   Program program;
+  MuGraph graph;
   codegen::Generated generated;
   codegen::CheckData data;
   double tolerance = 0;
@@ -231,7 +242,8 @@ std::vector<Emitted> all_emitted(const std::vector<Base>& bases) {
     auto generated = codegen::generate(shrunk->graph, shrunk->program, h200(), options);
     auto data = codegen::make_check_data(shrunk->program, Rounding::kWide, 1e9, 5);
     if (!generated.ok() || !data.ok()) continue;
-    emitted.push_back({base.name, shrunk->program, std::move(*generated), std::move(*data),
+    emitted.push_back({base.name, shrunk->program, shrunk->graph, std::move(*generated),
+                       std::move(*data),
                        codegen::kernel_tolerance(shrunk->program, shrunk->graph)});
   }
   return emitted;
@@ -243,7 +255,7 @@ int run_emitted(const std::vector<Base>& bases, int wanted, uint64_t seed) {
   codegen::EmulatorOptions checked;
   codegen::EmulatorOptions plain;
   plain.race_check = false;
-  int wrong = 0, accepted = 0, refused_right = 0, tried = 0, harmless = 0;
+  int wrong = 0, accepted = 0, refused_right = 0, refused_exactly = 0, tried = 0, harmless = 0;
   for (uint64_t n = 0; !emitted.empty() && wrong < wanted && tried < 8 * wanted; ++n) {
     const Emitted& base = emitted[n % emitted.size()];
     std::string what;
@@ -253,7 +265,15 @@ int run_emitted(const std::vector<Base>& bases, int wanted, uint64_t seed) {
     const auto judged = codegen::run_on_emulator(base.program, base.generated.plan, mutant,
                                                  base.data, base.tolerance, checked);
     if (!judged.ok()) continue;  // it does not compile
-    const bool passed = judged->passed();
+    bool passed = judged->passed();
+    if (passed) {
+      const auto residues =
+          codegen::check_residues(base.program, base.graph, base.generated.plan, mutant, plain);
+      if (residues.ok() && !residues->failure.empty()) {
+        passed = false;
+        ++refused_exactly;
+      }
+    }
     // The oracle: the numbers alone, an order of magnitude within what the check allows.
     bool differs = !judged->check.passed;
     if (passed) {
@@ -270,7 +290,7 @@ int run_emitted(const std::vector<Base>& bases, int wanted, uint64_t seed) {
     }
     if (!passed) {
       ++wrong;
-      refused_right += judged->check.passed;
+      refused_right += judged->check.passed && !judged->problems.empty();
     } else if (!differs) {
       ++harmless;
     }
@@ -280,9 +300,10 @@ int run_emitted(const std::vector<Base>& bases, int wanted, uint64_t seed) {
     }
   }
   std::printf(
-      "emitted: %d tried, %d refused (%d of them by the race checker with right numbers), %d "
-      "accepted as they change nothing, %d wrongly accepted\n",
-      tried, wrong, refused_right, harmless, accepted);
+      "emitted: %d tried, %d refused (%d of them by the race checker with right numbers, %d by "
+      "their "
+      "residues alone), %d accepted as they change nothing, %d wrongly accepted\n",
+      tried, wrong, refused_right, refused_exactly, harmless, accepted);
   return accepted;
 }
 
