@@ -30,9 +30,13 @@ namespace {
 
 using Kind = EmittedStatement;
 
+// The statement as a call of that name, with so many arguments at least.
 const Expression* call_in(const Kind& s, const std::string& name) {
+  const size_t arguments = name == "sd::mbarrier_wait" || name == "sd::mbarrier_expect" ? 2
+                           : name == "sd::mbarrier_arrive"                              ? 1
+                                                                                        : 0;
   const bool is = s.kind == Kind::kExpression && s.expressions[0].kind == Expression::kCall &&
-                  s.expressions[0].text == name;
+                  s.expressions[0].text == name && s.expressions[0].parts.size() >= arguments;
   return is ? &s.expressions[0] : nullptr;
 }
 

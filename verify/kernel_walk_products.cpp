@@ -66,8 +66,11 @@ void KernelWalk::read_tile(const MatrixTile& tile, bool across, int64_t count) {
 
 // warpgroup_mma<T, N[, across a], across b>(d, a, b, add)
 void KernelWalk::product(const Expression& e) {
-  const std::vector<int64_t> width = integers_of(e.arguments.substr(e.arguments.find(',')));
-  const auto b = e.parts.size() == 4 ? matrix_tile(e.parts[2]) : std::nullopt;
+  const size_t types = e.arguments.find(',');
+  if (types == std::string::npos || e.parts.size() != 4)
+    return problem("a product of a warp group");
+  const std::vector<int64_t> width = integers_of(std::string_view(e.arguments).substr(types));
+  const auto b = matrix_tile(e.parts[2]);
   const Expression& d = e.parts[0];
   const std::string& name = is_binary(d, "+") ? d.parts[0].text : d.text;
   if (!b || width.empty()) return problem("a product of a warp group");
