@@ -55,7 +55,7 @@ TEST(EmitLaunch, LoadsOfInputsComeBeforeTheWait) {
   EXPECT_NE(text.find("const float* t)", join), std::string::npos) << text.substr(join, 300);
 }
 
-TEST(EmitLaunch, AKernelWaitsOnceAndTheFirstNever) {
+TEST(EmitLaunch, AKernelWaitsOnce) {
   const GenerateOutcome outcome = run_case(chain());
   EXPECT_TRUE(outcome.passed) << outcome.failure;
   std::string rest = outcome.cuda.substr(outcome.cuda.find("g_k0("));
@@ -66,8 +66,20 @@ TEST(EmitLaunch, AKernelWaitsOnceAndTheFirstNever) {
     ++starts;
   }
   EXPECT_EQ(waits, 2);
-  EXPECT_EQ(starts, 2);
+  EXPECT_EQ(starts, 3);
+  // The first kernel loads by its threads, and is launched when all in front of it is done.
   EXPECT_GT(rest.find("sd::grid_wait();"), rest.find("g_k1("));
+  EXPECT_NE(rest.find("const float* __restrict__ X"), std::string::npos);
+}
+
+// With copies it starts early: it waits before anything else, and then lets the next one start.
+TEST(EmitLaunch, TheFirstKernelWaitsForWhatStandsInFront) {
+  const std::string text = run_case(split_sum()).cuda;
+  const size_t part = text.find("g_part(");
+  const size_t wait = text.find("sd::grid_wait();", part);
+  EXPECT_LT(wait, text.find("sd::grid_launch_dependents();", part));
+  EXPECT_LT(wait, text.find("sd::cp_async<", part));
+  EXPECT_NE(text.find("const sd::f16* X", part), std::string::npos);
 }
 
 TEST(EmitLaunch, AMissingWaitIsFound) {
@@ -75,6 +87,7 @@ TEST(EmitLaunch, AMissingWaitIsFound) {
   EXPECT_NE(found.find("global race"), std::string::npos) << found;
   EXPECT_NE(found.find("an earlier kernel"), std::string::npos) << found;
   EXPECT_NE(found.find("missing wait"), std::string::npos) << found;
+  EXPECT_NE(found.find("in front of the first kernel"), std::string::npos) << found;
   EXPECT_NE(found.find("schedule dependence"), std::string::npos) << found;
   EXPECT_NE(run_changed(chain(), "sd::grid_wait();", "").failure, "");
 }
@@ -111,7 +124,7 @@ TEST(EmitLaunch, OlderDevicesRunKernelsInTurn) {
   EXPECT_FALSE(old->plan.kernels[1].dependent);
   const Result<Generated> now = generate(*graph, *program, *find_device("h200"), {});
   ASSERT_TRUE(now.ok());
-  EXPECT_FALSE(now->plan.kernels[0].dependent);
+  EXPECT_TRUE(now->plan.kernels[0].dependent);
   EXPECT_TRUE(now->plan.kernels[1].dependent);
   EXPECT_NE(now->cuda.find("cudaLaunchKernelEx(&config, g_join, "), std::string::npos);
 }
@@ -181,6 +194,36 @@ TEST(EmitLaunch, ALaunchWithItsLastBlocksIsOnePlanEntry) {
   EXPECT_EQ(plan.workspace_bytes, 256 + 2 * 5120);
   EXPECT_NE(generated->cuda.find("g_zeroed_bytes() { return 256; }"), std::string::npos);
   EXPECT_NE(generated->cuda.find("reinterpret_cast<uint32_t*>(static_cast<char*>(workspace) + 0)"),
+            std::string::npos);
+}
+
+// Attention over parts of the keys: maxima, sums and outputs of each part, rescaled when joined.
+TEST(EmitLaunch, JoinsRescaledParts) {
+  const GenerateCase c = {
+      "split_attention",
+      "program p(q = 40, e = 16, f = 24, k = 96) {\n  input Q: f16[q, e]\n  input K: f16[k, e]\n"
+      "  input V: f16[k, f]\n  s[q, k] = sum[e](Q * K)\n  m[q] = max[k](s)\n"
+      "  p[q, k] = exp(s - m)\n  output O: f16[q, f] = sum[k](p * V) / sum[k](p)\n}\n",
+      "ugraph g of p {\n  kernel part grid(q.o, k.s) warps(1) {\n    split q = q.o(3) * q.i(16)\n"
+      "    split k = k.s(3) * k.o(2) * k.i(16)\n    qs[q.i, e] = Q : shared f16\n"
+      "    loop k.o stages(2) {\n      ks[k.i, e] = K : shared f16\n"
+      "      vs[k.i, f] = V : shared f16\n"
+      "      t[q.i, k.i] = sum[e](qs * ks) : reg f32 mma(m16n8k16)\n"
+      "      m[q.i] = max[k.o, k.i](t) : reg f32\n      p[q.i, k.i] = exp(t - m) : shared f16\n"
+      "      o[q.i, f] = sum[k.o, k.i](p * vs) : reg f32 mma(m16n8k16) rescale m\n"
+      "      l[q.i] = sum[k.o, k.i](p) : reg f32 rescale m\n    }\n"
+      "    store m -> pm : f32[k.s, q]\n    store l -> pl : f32[k.s, q]\n"
+      "    store o -> po : f32[k.s, q, f]\n  }\n"
+      "  kernel join grid(q.o) warps(1) via last_block {\n    split q = q.o(3) * q.i(16)\n"
+      "    ms[k.s, q.i] = pm : shared f32\n    top[q.i] = max[k.s](ms) : shared f32\n"
+      "    w[k.s, q.i] = exp(ms - top) : shared f32\n"
+      "    total[q.i] = sum[k.s](w * pl) : shared f32\n"
+      "    out[q.i, f] = sum[k.s](w * po) : reg f32\n    r[q.i, f] = out / total : reg f32\n"
+      "    store r -> O\n  }\n}\n"};
+  const GenerateOutcome outcome = run_exact(c);
+  EXPECT_TRUE(outcome.passed) << outcome.failure;
+  EXPECT_TRUE(outcome.residues_passed) << outcome.residues;
+  EXPECT_NE(run_changed(c, "sd::fence_device();", "").problems.find("global race"),
             std::string::npos);
 }
 

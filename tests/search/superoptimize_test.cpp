@@ -13,6 +13,7 @@
 #include "core/float_algebra.h"
 #include "core/interpret.h"
 #include "core/text.h"
+#include "core/via.h"
 #include "tests/search/programs.h"
 
 namespace sundog::search {
@@ -66,6 +67,35 @@ void expect_all_right(const Program& program, uint64_t states) {
   ASSERT_FALSE(report->candidates.empty());
   expect_right(program, report->unfused.graph);
   for (const Candidate& c : report->candidates) expect_right(program, c.graph);
+}
+
+// Partial sums may be joined by the last block of a group: offered beside a launch of its own, with
+// the tiles of the kernel that makes the parts, and right.
+TEST(SuperoptimizeTest, OffersJoinsByLastBlocks) {
+  const Program program = parse(
+      "program p(n = 8, h = 8192, d = 96) {\n  input X: f16[n, h]\n  input W: f16[h, d]\n"
+      "  output O: f16[n, d] = sum[h](X * W)\n}\n");
+  const auto joined = [&](const SearchSpace& space) {
+    SearchOptions options = limited(3000);
+    options.top_k = 64;
+    const Result<SearchReport> report = superoptimize(program, h200(), space, options);
+    std::vector<Candidate> found;
+    for (const Candidate& c : report->candidates) {
+      if (c.graph.kernels.back().via == Via::kLastBlock) found.push_back(c);
+    }
+    return found;
+  };
+  const std::vector<Candidate> found = joined({});
+  ASSERT_FALSE(found.empty());
+  for (const Candidate& c : found) {
+    EXPECT_EQ(launch_count(c.graph), 1);
+    EXPECT_NE(c.structure.find("the last block of grid("), std::string::npos) << c.structure;
+    EXPECT_GT(c.predicted_us, 0);
+  }
+  expect_right(program, found[0].graph);
+  SearchSpace without;
+  without.last_block = false;
+  EXPECT_TRUE(joined(without).empty());
 }
 
 int loops_in(const std::vector<Statement>& body) {
