@@ -71,6 +71,7 @@ void KernelWalk::run() {
       for (size_t j = i; j < stores.size(); ++j) ask_race(stores[i], stores[j], false, true);
     }
   }
+  ask_joined();
 }
 
 void KernelWalk::statements(const std::vector<EmittedStatement>& list, size_t from) {
@@ -156,6 +157,10 @@ void KernelWalk::declaration(const EmittedStatement& s) {
 
 void KernelWalk::branch(const EmittedStatement& s) {
   if (has_call(s, "sd::mbarrier_init")) return set_up_barriers(s);
+  const Expression& asked = s.expressions[0];
+  if (asked.kind == Expression::kCall && asked.text == "sd::sync_threads_any") {
+    return last_block(s);
+  }
   visit(s.expressions[0]);
   const std::optional<std::string> taken = condition(s.expressions[0]);
   const auto pending = pending_, copies = copies_;
@@ -352,6 +357,7 @@ void KernelWalk::ring_loop(const EmittedStatement& s, const Ring& ring, const Sy
 
 void KernelWalk::barrier() {
   pending_.clear();
+  stored_ = published_ = false;
   std::erase_if(unseen_, [](const MemoryAccess& a) { return a.fenced; });
 }
 

@@ -40,6 +40,7 @@ struct MemoryAccess {
   int64_t end = 0;                      // it must stay in [0, end)
   std::vector<std::string> conditions;  // under which it happens
   std::string group;                    // of a bulk copy: the barriers at which it counts in
+  bool joined = false;                  // by the last block of a group alone
   bool fenced = false;                  // shown to what goes past the threads
 };
 
@@ -135,6 +136,10 @@ class KernelWalk {
   void read_tile(const MatrixTile& tile, bool across, int64_t count);
   void product(const Expression& e);
   bool asynchronous_call(const Expression& e);
+  void arrive_of_block(const Expression& e);
+  void note_last(const Expression& to, const Expression& value);
+  void last_block(const EmittedStatement& s);
+  void ask_joined();
   void record_shared(MemoryAccess a);
 
   // --- expressions
@@ -191,12 +196,22 @@ class KernelWalk {
   std::vector<MemoryAccess> bulk_;            // bulk copies under way
   std::vector<MemoryAccess> products_;        // what products under way read
   std::vector<MemoryAccess> unseen_;          // writes not yet shown to what goes past the threads
-  std::string bulk_of_;                       // barriers of the copies that are walked over
-  std::set<std::string> running_;             // accumulators of products under way
-  std::set<std::string> changed_;             // registers written since the last warpgroup_fence
-  bool closed_ = true;                        // all products belong to a group that is closed
-  int branches_ = 0;                          // conditions around the statement
-  bool repeating_ = false;  // a second pass over a loop: what was asked is not asked again
+  struct Arrival {
+    std::string group;  // of a block, as a term
+    int64_t limit = 0;  // blocks of a group but one
+    std::string last;   // the variable that tells the last one
+  };
+  std::optional<Arrival> arrival_;
+  bool joining_ = false;  // in what the last block of a group runs
+  std::vector<MemoryAccess> joined_reads_;
+  bool stored_ = false;            // to a parameter, since the last barrier
+  bool published_ = false;         // a fence of the device since then
+  std::string bulk_of_;            // barriers of the copies that are walked over
+  std::set<std::string> running_;  // accumulators of products under way
+  std::set<std::string> changed_;  // registers written since the last warpgroup_fence
+  bool closed_ = true;             // all products belong to a group that is closed
+  int branches_ = 0;               // conditions around the statement
+  bool repeating_ = false;         // a second pass over a loop: what was asked is not asked again
   int width_ = 32;
   int next_symbol_ = 0;
   int depth_ = 0;

@@ -480,6 +480,10 @@ bool KernelWalk::asynchronous_call(const Expression& e) {
     if (branches_ == 0) {
       for (MemoryAccess& a : unseen_) a.fenced = true;
     }
+  } else if (f == "sd::fence_device") {
+    published_ = true;
+  } else if (f == "sd::atomic_increment") {
+    arrive_of_block(e);
   } else if (f == "sd::warpgroup_fence") {
     changed_.clear();
   } else if (f == "sd::warpgroup_commit") {

@@ -238,7 +238,12 @@ void KernelWalk::record(MemoryAccess a) {
   }
   if (!repeating_) ask_bounds(a);
   if (a.memory != "shared") {
-    if (a.kind != MemoryAccess::kRead) {
+    a.joined = joining_;
+    if (a.kind == MemoryAccess::kRead) {
+      if (joining_ && !repeating_) joined_reads_.push_back(std::move(a));
+    } else {
+      stored_ = true;
+      published_ = false;
       if (!repeating_) stores_[a.memory].push_back(std::move(a));
     }
     return;
@@ -311,6 +316,7 @@ void KernelWalk::assignment(const Expression& e) {
     }
     const Expression* base = &to;
     while (base->kind == Expression::kIndex) base = &base->parts[0];
+    note_last(*base, e.parts[1]);
     visit(*base);
     changed_.insert(base->text);
     return;

@@ -112,9 +112,36 @@ void KernelWalk::ask_race(const MemoryAccess& a, const MemoryAccess& b, bool sam
   std::string other = "(not (= " + thread + "a " + thread + "b))";
   if (grid) other = "(or " + other + " (not (= " + block + "a " + block + "b)))";
   if (!same_thread_too) assertions.push_back(other);
+  if (grid && a.joined && b.joined) {  // of the blocks of a group only one comes
+    const std::string& group = arrival_->group;
+    assertions.push_back("(or (= " + block + "a " + block + "b) (not (= " +
+                         doubled(group, "a", grid) + " " + doubled(group, "b", grid) + ")))");
+  }
   std::string what = a.what + " and " + b.what.substr(2) + " by different threads";
   if (same_thread_too) what = a.what + " under way and " + b.what.substr(2);
   questions.push_back({std::move(what), question(assertions), true});
+}
+
+// What the last block of a group reads of a tensor that the blocks write is written by its group.
+void KernelWalk::ask_joined() {
+  for (const MemoryAccess& read : joined_reads_) {
+    const auto stores = stores_.find(read.memory);
+    if (stores == stores_.end()) continue;
+    for (const MemoryAccess& store : stores->second) {
+      if (store.joined) continue;
+      std::vector<std::string> assertions;
+      for (const std::string& c : store.conditions) assertions.push_back(doubled(c, "a", true));
+      for (const std::string& c : read.conditions) assertions.push_back(doubled(c, "b", true));
+      const std::string x = doubled(store.address.text, "a", true),
+                        y = doubled(read.address.text, "b", true);
+      assertions.push_back("(bvslt " + x + " (bvadd " + y + " " + number(read.size).text + "))");
+      assertions.push_back("(bvslt " + y + " (bvadd " + x + " " + number(store.size).text + "))");
+      assertions.push_back("(not (= " + doubled(arrival_->group, "a", true) + " " +
+                           doubled(arrival_->group, "b", true) + "))");
+      questions.push_back(
+          {read.what + " by the last block of another group", question(assertions), true});
+    }
+  }
 }
 
 Safety check_safety(std::string_view cuda, std::span<const EmittedKernel> kernels,
