@@ -26,20 +26,20 @@ constexpr double kOverlapLoss = 0.08;  // share of the other resources' time tha
 constexpr double kComputeLoss = 0.2;   // likewise of loading and computing, whichever is shorter
 constexpr double kStepShare = 0.5;     // of the dependent steps that add to the units' time
 constexpr double kStepUs = 0.09;       // one dependent step of an iteration, latency bound
-constexpr double kStepUsBulk = 0.095;  // without a barrier of the block in each iteration
-constexpr double kComputeLossBulk = 0.06;
-constexpr double kTurnUsBulk = 0.014;  // of an iteration, until its stage is free again
+constexpr double kStepUsBulk = 0.12;   // without a barrier of the block in each iteration
+constexpr double kComputeLossBulk = 0.05;
+constexpr double kTurnUsBulk = 0.011;  // of an iteration, until its stage is free again
 constexpr double kIdleShareBulk = 0.9;
 constexpr double kL2GainBulk = 1.25;  // whole lines, and no threads in between
-constexpr double kJoinUs = 0.42;      // adding the parts of warps that share a reduced axis
+constexpr double kJoinUs = 0.52;      // adding the parts of warps that share a reduced axis
 constexpr double kJoinWarps = 8;      // up to that many; of more in proportion
 constexpr double kLoadUs =
     0.32;  // until a load to registers in a loop is there: nothing runs ahead
 constexpr double kJoinLoopUs =
-    0.36;                           // as kJoinUs, in each iteration: two barriers and the way there
-constexpr double kLoadSlots = 5.5;  // instructions an element that a thread loads itself
+    0.29;                           // as kJoinUs, in each iteration: two barriers and the way there
+constexpr double kLoadSlots = 4.4;  // instructions an element that a thread loads itself
 constexpr double kStoreSlots = 13;  // of one that it rounds, masks and puts into shared memory
-constexpr double kConvertSlots = 0.3;
+constexpr double kConvertSlots = 0.24;
 constexpr double kOddTile = 3;        // times that, where indices are not just bits
 constexpr double kReduceUs = 0.2;     // a reduction over the threads of a block, outside loops
 constexpr double kSingleShot = 40e3;  // bytes a block asks for at once; the rest queues
@@ -54,7 +54,7 @@ constexpr double kLoadedLate =
 constexpr double kMostRegisters = 255;
 constexpr double kMostRegistersScalar =
     112;                                // without tensor cores more data a thread gains nothing
-constexpr double kMeetsShare = 0.55;    // of the units' time that threads which meet do not overlap
+constexpr double kMeetsShare = 0.44;    // of the units' time that threads which meet do not overlap
 constexpr double kWarpsToOverlap = 16;  // on an SM, for its units to work side by side
 constexpr double kWarpsToFill = 8;      // on an SM, for full instruction rate
 constexpr double kShortRunLoss = 3.5;   // exponent of what shorter ones lose, of bulk copies

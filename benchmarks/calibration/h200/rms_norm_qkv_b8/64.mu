@@ -1,0 +1,26 @@
+# program: ../../../programs/rms_norm_qkv.sd b=8
+# measured_us: 13.181333
+ugraph rms_norm_qkv of rms_norm_qkv {
+  tensor p_t18: f32[n, d]
+  kernel k0 grid(d.o) warps(8) {
+    split h = h.o * h.i(512)
+    split d = d.o * d.i(48)
+    loop h.o stages(3) bulk {
+      xs[n, h.i] = X : reg bf16
+      gs[h.i] = g : reg bf16
+      ws[h.i, d.i] = W : shared bf16
+      t8[n, h.i] = xs * gs : shared bf16
+      t18[n, d.i] = sum[h.o, h.i](t8 * ws) : reg f32 mma(m16n8k16, swap) warps(h.i/8)
+    }
+    store t18 -> p_t18
+  }
+  kernel k1 grid(n.o, d.o) warps(16) {
+    split n = n.o * n.i(2)
+    split d = d.o * d.i(256)
+    p_t18s[n.i, d.i] = p_t18 : reg f32
+    xs[n.i, h] = X : reg bf16
+    t4[n.i] = sum[h](xs * xs) : reg f32
+    o[n.i, d.i] = rsqrt(t4 / size(h) + 1e-6) * p_t18s : reg f32
+    store o -> O
+  }
+}

@@ -1,0 +1,24 @@
+# program: ../../../programs/rms_norm_qkv.sd b=8
+# measured_us: 16.125333
+ugraph rms_norm_qkv of rms_norm_qkv {
+  tensor p_t4: f32[n]
+  kernel k0 grid(n) warps(8) {
+    xs[h] = X : reg bf16
+    t4[] = sum[h](xs * xs) : reg f32
+    store t4 -> p_t4
+  }
+  kernel k1 grid(d.o) warps(8) {
+    split h = h.o * h.i(512)
+    split d = d.o * d.i(48)
+    p_t4s[n] = p_t4 : reg f32
+    r[n] = rsqrt(p_t4s / size(h) + 1e-6) : reg f32
+    loop h.o stages(3) bulk {
+      xs[n, h.i] = X : reg bf16
+      gs[h.i] = g : reg bf16
+      ws[h.i, d.i] = W : shared bf16
+      t10[n, h.i] = r * (xs * gs) : shared bf16
+      o[n, d.i] = sum[h.o, h.i](t10 * ws) : reg f32 mma(m16n8k16, swap) warps(h.i/8)
+    }
+    store o -> O
+  }
+}
