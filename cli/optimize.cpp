@@ -1,5 +1,6 @@
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/fit_start.h"
 #include "cli/interrupt.h"
 #include "cli/load.h"
 #include "cli/pipeline.h"
@@ -7,6 +8,7 @@
 #include "cli/result_folder.h"
 #include "cli/search_files.h"
 #include "core/text.h"
+#include "search/replan.h"
 
 namespace sundog::cli {
 namespace {
@@ -44,6 +46,21 @@ struct Start {
   bool settled = false;
 };
 
+// A µGraph that a user pins: as it is written or, where it does not fit this shape or device so,
+// with sizes for them.
+Result<Start> load_pinned(const std::string& path, const Program& program, const Device& device,
+                          const Invocation& invocation) {
+  Start start;
+  Result<MuGraph> graph = load_mugraph_of(path, program, invocation);
+  if (!graph.ok()) return graph.error();
+  if (!check(*graph, program).ok() || !search::fits_device(*graph, device)) {
+    auto fitted = search::replan(*graph, program, device, 1);
+    if (fitted.ok()) *graph = std::move(fitted->front().graph);
+  }
+  start.report.candidates.emplace_back().graph = std::move(*graph);
+  return start;
+}
+
 Result<Start> load_start(const Invocation& invocation, const Program& program,
                          const Device& device) {
   Start start;
@@ -55,23 +72,25 @@ Result<Start> load_start(const Invocation& invocation, const Program& program,
     return bad_input("--from " + path + " is a program, not a µGraph or a result");
   }
   if (*kind == Loadable::kMuGraph) {
-    Result<MuGraph> graph = load_mugraph_of(path, program, invocation);
-    if (!graph.ok()) return graph.error();
-    start.report.candidates.emplace_back().graph = std::move(*graph);
-    return start;
+    return load_pinned(path, program, device, invocation);
   }
   Result<StoredResult> result = load_result(path, invocation);
   if (!result.ok()) return result.error();
-  const bool same = print(result->program) == print(program);
-  if (!same) {
-    return bad_input(
-        "--from " + path + " is a result for another program or other sizes",
-        "it was made for " + result->program.name + " with " + sizes_text(result->program));
-  }
-  start.report = std::move(result->report);
   // A fresh budget means that the user wants more searching.
-  start.settled =
-      result->target == device.name && !invocation.given("budget") && !invocation.given("states");
+  start.settled = !invocation.given("budget") && !invocation.given("states");
+  if (print(result->program) == print(program) && result->target == device.name) {
+    start.report = std::move(result->report);
+    return start;
+  }
+  Result<StoredReport> fitted = fit_start(*result, program, device);
+  if (!fitted.ok()) {
+    return Error{fitted.error().code,
+                 "--from " + path + ": " + fitted.error().message,
+                 "it was made for " + result->program.name + " with " +
+                     sizes_text(result->program) + " on " + result->target,
+                 {}};
+  }
+  start.report = std::move(*fitted);
   return start;
 }
 

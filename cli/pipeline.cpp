@@ -472,7 +472,7 @@ Result<PipelineResult> run_pipeline(const Program& program, const Device& device
   Judge judge(program, options);
   if (options.skip_search) {
     result.report.bound_us = options.start.bound_us;
-    result.report.stop_reason = "not searched: taken from an earlier result";
+    result.report.stop_reason = "not searched: the structures of an earlier result";
     result.report.seed = options.seed;
   } else {
     search::SearchSpace space = options.space;

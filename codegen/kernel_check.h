@@ -5,6 +5,9 @@
 // The error model.  An output is right if |x - reference| <= tolerance * max |reference| of its row
 // (the last dimension), where the reference is float64 and the tolerance follows from the narrowest
 // type that the µGraph stores anything in and from the length of its reductions (kernel_tolerance).
+// Where the program itself is ill-conditioned (a sum that cancels, the sine of something large)
+// what single precision leaves open is allowed, too: a small multiple of how far the plain program
+// in f32 is from float64, on the row.
 // NaN is wrong unless the reference has it; infinities must agree, after rounding to the output's
 // type.
 #pragma once
@@ -44,6 +47,7 @@ TensorMemory poisoned_memory(const TensorDecl& tensor);
 struct ExpectedTensor {
   std::vector<int64_t> elements;
   std::vector<double> values;
+  std::vector<double> noise = {};  // of each value, absolute; empty: not measured
 };
 
 // Expected outputs by core/evaluate.h: all elements if the program's work is at most `max_work`

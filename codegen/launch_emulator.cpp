@@ -66,13 +66,15 @@ Buffers make_buffers(const LaunchPlan& plan, void* const* inputs, void* const* o
   return buffers;
 }
 
-std::vector<EmulatorLaunch> make_launches(const LaunchPlan& plan, const Buffers& buffers) {
+std::vector<EmulatorLaunch> make_launches(const LaunchPlan& plan, const Buffers& buffers,
+                                          int unit) {
   std::vector<EmulatorLaunch> launches;
   for (const PlanKernel& kernel : plan.kernels) {
     // An empty grid has nothing to do.
     if (std::find(kernel.grid.begin(), kernel.grid.end(), 0) != kernel.grid.end()) continue;
     EmulatorLaunch& launch = launches.emplace_back();
     launch.kernel = kernel.name;
+    launch.unit = unit;
     for (size_t d = 0; d < 3; ++d) launch.grid[d] = static_cast<uint32_t>(kernel.grid[d]);
     launch.block[0] = static_cast<uint32_t>(kernel.block);
     launch.shared_bytes = static_cast<size_t>(kernel.shared_bytes);
@@ -88,9 +90,9 @@ std::vector<EmulatorLaunch> make_launches(const LaunchPlan& plan, const Buffers&
 
 Result<EmulatorReport> emulate(const EmulatorModule& module, const LaunchPlan& plan,
                                void* const* inputs, void* const* outputs,
-                               const EmulatorOptions& options) {
+                               const EmulatorOptions& options, int unit) {
   const Buffers buffers = make_buffers(plan, inputs, outputs);
-  const std::vector<EmulatorLaunch> launches = make_launches(plan, buffers);
+  const std::vector<EmulatorLaunch> launches = make_launches(plan, buffers, unit);
   if (launches.empty()) return EmulatorReport{};
   Result<EmulatorReport> report = module.run(launches, buffers.handed_over, options);
   if (!report.ok()) return report;
@@ -112,12 +114,18 @@ Result<EmulatedRun> run_on_emulator(const Program& program, const LaunchPlan& pl
                                     double tolerance, const EmulatorOptions& options) {
   const Result<EmulatorModule> module = EmulatorModule::compile(cuda, options);
   if (!module.ok()) return module.error();
+  return run_on_emulator(program, plan, *module, 0, data, tolerance, options);
+}
+
+Result<EmulatedRun> run_on_emulator(const Program& program, const LaunchPlan& plan,
+                                    const EmulatorModule& module, int unit, const CheckData& data,
+                                    double tolerance, const EmulatorOptions& options) {
   std::vector<TensorMemory> inputs = data.inputs, outputs;
   for (const Output& output : program.outputs) outputs.push_back(poisoned_memory(output.tensor));
   std::vector<void*> in, out;
   for (TensorMemory& memory : inputs) in.push_back(memory.data());
   for (TensorMemory& memory : outputs) out.push_back(memory.data());
-  Result<EmulatorReport> report = emulate(*module, plan, in.data(), out.data(), options);
+  Result<EmulatorReport> report = emulate(module, plan, in.data(), out.data(), options, unit);
   if (!report.ok()) return report.error();
   EmulatedRun run;
   run.race_checked = options.race_check;

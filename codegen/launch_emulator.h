@@ -25,14 +25,19 @@ struct EmulatedRun {
 };
 
 // Runs the kernels of a plan, compiled before, on memory of the caller's: host pointers in the
-// order of the plan, as many bytes each as it says.  What the kernels did wrong is in the report.
+// order of the plan, as many bytes each as it says.  `unit`: which source of the module the plan
+// belongs to.  What the kernels did wrong is in the report.
 Result<EmulatorReport> emulate(const EmulatorModule& module, const LaunchPlan& plan,
                                void* const* inputs, void* const* outputs,
-                               const EmulatorOptions& options);
+                               const EmulatorOptions& options, int unit = 0);
 
 // `cuda` is the emitted text.  Errors: no C++ compiler, text that does not compile, a limit.
 Result<EmulatedRun> run_on_emulator(const Program& program, const LaunchPlan& plan,
                                     const std::string& cuda, const CheckData& data,
+                                    double tolerance, const EmulatorOptions& options);
+// Likewise, the text compiled before as source number `unit` of `module`.
+Result<EmulatedRun> run_on_emulator(const Program& program, const LaunchPlan& plan,
+                                    const EmulatorModule& module, int unit, const CheckData& data,
                                     double tolerance, const EmulatorOptions& options);
 
 }  // namespace sundog::codegen

@@ -69,15 +69,14 @@ std::vector<Candidate> varied(std::vector<Candidate> all, size_t wanted) {
   return picked;
 }
 
-// Exact shared memory and registers, which the cost model only estimates.
+}  // namespace
+
 bool fits_device(const MuGraph& graph, const Device& device) {
   return std::all_of(graph.kernels.begin(), graph.kernels.end(), [&](const Kernel& k) {
     const auto plan = plan_kernel(graph, k);
     return plan.ok() && fits(k, *plan, device).ok();
   });
 }
-
-}  // namespace
 
 Candidate candidate_of(MuGraph graph, std::string kind, const Machine& machine) {
   Candidate c;

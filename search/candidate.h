@@ -20,6 +20,9 @@ struct Candidate {
   std::string kind;       // variations of one structure share it
 };
 
+// Exact shared memory and registers, which the cost model only estimates.
+bool fits_device(const MuGraph& graph, const Device& device);
+
 // A finished µGraph with its price and description.
 Candidate candidate_of(MuGraph graph, std::string kind, const Machine& machine);
 

@@ -34,7 +34,7 @@ MadeBank make_bank(const Program& program, AxisSet parts, uint64_t seed, const S
   if (r.wrong > 0) {
     made.notes.push_back("rewriting proposed " + std::to_string(r.wrong) + " unequal terms");
   }
-  made.run.table = term_table(bank, *outputs, machine);
+  made.run.table = term_table(bank, *outputs, machine, space.store_anything);
   made.terms = made.run.table.terms.size();
   made.usable = !made.run.table.too_large;
   const auto& ranks = made.run.table.outputs;

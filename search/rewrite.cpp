@@ -96,11 +96,20 @@ class Rewriter {
     const TermClass& x = bank_[c];
     const TermClass& y = bank_[made];
     if (x.is_zero && y.is_zero) return;
+    if (loses_axis(x, y)) return;
     if (!(x.axes == y.axes) || x.values != y.values) {
       ++report_.wrong;
     } else if (x.range != y.range && (x.range & y.range) == y.range) {
       better_.insert({c, made});
     }
+  }
+
+  // An axis that cancels (t - (t - mean[h](t)) does not depend on h): right, and another class.
+  static bool loses_axis(const TermClass& x, const TermClass& y) {
+    if (x.axes == y.axes || !x.axes.contains(y.axes)) return false;
+    return std::all_of(x.values.begin(), x.values.end(), [&](const FieldImage::Value& v) {
+      return std::find(y.values.begin(), y.values.end(), v) != y.values.end();
+    });
   }
 
   // A term may be computed as an equal one of a better range class, not the other way round.

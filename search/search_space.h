@@ -26,6 +26,9 @@ struct SearchSpace {
   bool prune_duplicates = true;
   bool prune_dominated = true;
   bool prune_outclassed = true;
+  // Between two kernels any term may be stored, not only those that experience says are worth it
+  // (search/term_table.h).
+  bool store_anything = false;
   bool keep_casts = false;  // rounding eager
 };
 

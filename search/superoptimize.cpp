@@ -42,8 +42,10 @@ class Superoptimizer {
         rounds_(banks_, machine_, space_, options.memory_bytes, limits_, workers_) {}
 
   Result<SearchReport> run() {
-    if (Status s = find_unfused(); !s.ok()) return s.error();
-    report_.bound_us = program_bound(program_, machine_);
+    Result<Baseline> plain = baseline(program_, device_);
+    if (!plain.ok()) return plain.error();
+    report_.unfused = std::move(plain->unfused);
+    report_.bound_us = plain->bound_us;
     try {
       add_banks();
       const bool is_large = banks_.empty() || report_.terms > kTermsOfABlock;
@@ -60,19 +62,6 @@ class Superoptimizer {
   }
 
  private:
-  Status find_unfused() {
-    GraphPlan plan = unfused_plan(program_);
-    std::vector<std::vector<int64_t>> tiles;
-    for (KernelPlan& k : plan.kernels) {
-      const auto sized = size_kernel(k, profile(plan.graph, k.kernel, k.wide), {}, machine_);
-      if (!sized) return unsupported("kernel '" + k.kernel.name + "' does not fit the device");
-      tiles.push_back(sized->tiles);
-    }
-    report_.unfused =
-        candidate_of(finish(std::move(plan), tiles, {}, machine_), "unfused", machine_);
-    return check(report_.unfused.graph, program_);
-  }
-
   void add_banks() {
     const auto make = [&](AxisSet parts) {
       return make_bank(program_, parts, options_.seed, space_, machine_,
@@ -307,6 +296,22 @@ class Superoptimizer {
 };
 
 }  // namespace
+
+Result<Baseline> baseline(const Program& program, const Device& device) {
+  const Machine machine = machine_of(device);
+  GraphPlan plan = unfused_plan(program);
+  std::vector<std::vector<int64_t>> tiles;
+  for (KernelPlan& k : plan.kernels) {
+    const auto sized = size_kernel(k, profile(plan.graph, k.kernel, k.wide), {}, machine);
+    if (!sized) return unsupported("kernel '" + k.kernel.name + "' does not fit the device");
+    tiles.push_back(sized->tiles);
+  }
+  Baseline out;
+  out.bound_us = program_bound(program, machine);
+  out.unfused = candidate_of(finish(std::move(plan), tiles, {}, machine), "unfused", machine);
+  SUNDOG_RETURN_IF_ERROR(check(out.unfused.graph, program));
+  return out;
+}
 
 Result<SearchReport> superoptimize(const Program& program, const Device& device,
                                    const SearchSpace& space, const SearchOptions& options) {

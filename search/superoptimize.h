@@ -84,6 +84,14 @@ struct SearchReport {
   std::vector<std::string> notes;                        // what was left out, and why
 };
 
+// What there is without a search: the plain program, one kernel a reduction, and the bound.
+struct Baseline {
+  Candidate unfused;
+  double bound_us = 0;
+};
+// Errors: no size of a kernel fits the device.
+Result<Baseline> baseline(const Program& program, const Device& device);
+
 // Errors: the program is not well-formed (check()), or no size of its unfused form fits the device.
 Result<SearchReport> superoptimize(const Program& program, const Device& device,
                                    const SearchSpace& space, const SearchOptions& options);

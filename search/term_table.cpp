@@ -53,8 +53,9 @@ double domain(const Bank& bank, AxisSet axes, const Machine& machine) {
 
 class Ranker {
  public:
-  Ranker(const Bank& bank, const std::vector<ClassId>& outputs, const Machine& machine)
-      : bank_(bank), outputs_(outputs), machine_(machine) {}
+  Ranker(const Bank& bank, const std::vector<ClassId>& outputs, const Machine& machine,
+         bool store_anything)
+      : bank_(bank), outputs_(outputs), machine_(machine), store_anything_(store_anything) {}
 
   TermTable run() {
     state_.assign(bank_.size(), State::kNew);
@@ -186,7 +187,7 @@ class Ranker {
 
   bool is_storable(const RankedTerm& t) const {
     if (t.leaf != LeafKind::kNone || t.inline_only) return false;
-    if (!reduces_below(rank_[t.id])) return false;
+    if (!store_anything_ && !reduces_below(rank_[t.id])) return false;
     for (AxisId base = 0; base < bank_.base_count(); ++base) {
       const BaseAxis& b = bank_.base(base);
       if (!b.reduced) continue;
@@ -194,6 +195,7 @@ class Ranker {
       const bool only_part = b.part != kNoAxis && here == AxisSet::of(b.part);
       if (!here.empty() && !(here == b.all) && !only_part) return false;
     }
+    if (store_anything_) return true;
     return std::none_of(t.nodes.begin(), t.nodes.end(), [&](const RankedNode& n) {
       switch (n.node.kind) {
         case NodeKind::kScale:
@@ -232,6 +234,7 @@ class Ranker {
   const Bank& bank_;
   const std::vector<ClassId>& outputs_;
   const Machine& machine_;
+  const bool store_anything_;
   std::vector<State> state_;
   std::vector<std::vector<Node>> nodes_;
   std::vector<ClassId> order_;
@@ -243,9 +246,9 @@ class Ranker {
 
 }  // namespace
 
-TermTable term_table(const Bank& bank, const std::vector<ClassId>& outputs,
-                     const Machine& machine) {
-  return Ranker(bank, outputs, machine).run();
+TermTable term_table(const Bank& bank, const std::vector<ClassId>& outputs, const Machine& machine,
+                     bool store_anything) {
+  return Ranker(bank, outputs, machine, store_anything).run();
 }
 
 int drop_expensive(TermTable& table, double limit_us) {

@@ -84,8 +84,10 @@ struct TermTable {
   int size() const { return static_cast<int>(terms.size()); }
 };
 
-// Only what the outputs reach, by nodes that close no cycle.
-TermTable term_table(const Bank& bank, const std::vector<ClassId>& outputs, const Machine& machine);
+// Only what the outputs reach, by nodes that close no cycle.  `store_anything`: every computed term
+// over whole axes may be stored between kernels.
+TermTable term_table(const Bank& bank, const std::vector<ClassId>& outputs, const Machine& machine,
+                     bool store_anything = false);
 
 // Drops nodes whose own work takes longer than `limit_us` on the whole device.  Gives the number
 // dropped.

@@ -1,8 +1,10 @@
 // Counting is an algebra: the catalog writes each operator's body once and this one adds up what
 // the primitives cost.  The weights are instruction counts of the code that generated kernels use
-// (division is a reciprocal and a product; exp a product and an ex2), not cycles.
+// (division is a reciprocal and a product, by a constant a product alone; exp a product and an
+// ex2), not cycles.
 #include "search/work.h"
 
+#include <algorithm>
 #include <array>
 #include <type_traits>
 
@@ -44,6 +46,25 @@ Work work_of(const Op& op) {
   return algebra.total;
 }
 
+namespace {
+
+// Known when the kernel is compiled.
+bool is_constant(const TermGraph& graph, TermId term) {
+  const Term& t = graph[term];
+  if (std::holds_alternative<ConstantTerm>(t) || std::holds_alternative<SizeTerm>(t)) return true;
+  const auto* apply = std::get_if<ApplyTerm>(&t);
+  return apply != nullptr && std::all_of(apply->operands.begin(), apply->operands.end(),
+                                         [&](TermId o) { return is_constant(graph, o); });
+}
+
+Work work_of_apply(const TermGraph& graph, const ApplyTerm& apply) {
+  const bool divides = std::holds_alternative<op::Div>(apply.op);
+  if (divides && is_constant(graph, apply.operands[1])) return {1, 0};
+  return work_of(apply.op);
+}
+
+}  // namespace
+
 Work work_of(const TermGraph& graph, TermId term) {
   Work total;
   const TermId roots[] = {term};
@@ -51,7 +72,7 @@ Work work_of(const TermGraph& graph, TermId term) {
     std::visit(
         [&]<class T>(const T& t) {
           if constexpr (std::is_same_v<T, ApplyTerm>) {
-            total += work_of(t.op);
+            total += work_of_apply(graph, t);
           } else if constexpr (std::is_same_v<T, ReduceTerm>) {
             total += {1, 0};
           } else if constexpr (std::is_same_v<T, SelectTerm> || std::is_same_v<T, CompareTerm>) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "cli/evidence.h"
+#include "cli/fit_start.h"
 #include "cli/graph_view.h"
 #include "cli/pipeline.h"
 #include "core/options.pb.h"
@@ -55,14 +56,17 @@ cli::PipelineOptions pipeline_options(const proto::OptimizeOptions& options) {
 
 // The µGraphs to start from, if any.
 Status add_start(const proto::OptimizeOptions& options, const Program& program,
-                 cli::PipelineOptions& result) {
+                 const Device& device, cli::PipelineOptions& result) {
   if (!options.start().empty()) {
     Result<cli::StoredResult> start = cli::parse_result(options.start(), "the start");
     if (!start.ok()) return start.error();
-    if (print(start->program) != print(program)) {
-      return bad_input("the start is a result for another program or other sizes");
+    if (print(start->program) == print(program) && start->target == device.name) {
+      result.start = std::move(start->report);
+    } else {
+      Result<cli::StoredReport> fitted = cli::fit_start(*start, program, device);
+      if (!fitted.ok()) return fitted.error();
+      result.start = std::move(*fitted);
     }
-    result.start = std::move(start->report);
   }
   if (!options.mugraph().empty()) {
     Result<MuGraph> graph = parse_mugraph(options.mugraph(), "start.mu", program);
@@ -78,7 +82,6 @@ Status add_start(const proto::OptimizeOptions& options, const Program& program,
 Result<cli::StoredResult> optimize(const Program& program, const proto::OptimizeOptions& options,
                                    sundog_progress progress, void* user, const sundog_stop* stop) {
   cli::PipelineOptions pipeline = pipeline_options(options);
-  SUNDOG_RETURN_IF_ERROR(add_start(options, program, pipeline));
   if (stop != nullptr) pipeline.stop = &stop->set;
   if (progress != nullptr) {
     pipeline.progress = [&](const std::string& line) { progress(line.c_str(), user); };
@@ -89,6 +92,7 @@ Result<cli::StoredResult> optimize(const Program& program, const proto::Optimize
   }
   const Result<Device> device = cli::choose_device(options.target(), pipeline.gpu);
   if (!device.ok()) return device.error();
+  SUNDOG_RETURN_IF_ERROR(add_start(options, program, *device, pipeline));
   const Result<cli::PipelineResult> found = cli::run_pipeline(program, *device, pipeline);
   if (!found.ok()) return found.error();
   return cli::stored_result(program, *device, *found);

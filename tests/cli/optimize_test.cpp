@@ -210,6 +210,29 @@ TEST(Optimize, ARightCandidateThatIsGivenIsKept) {
   EXPECT_EQ(given, 1) << result.out;
 }
 
+TEST(Optimize, AResultServesOtherSizesAndDevicesWithoutASearch) {
+  const Scratch scratch;
+  ASSERT_EQ(run_tool(command(scratch)).code, 0);
+  const std::string program = scratch.path("row_norm.sd"), first = scratch.path("out");
+  const auto again = [&](const std::string& device, const std::string& sizes) {
+    return run_tool({"optimize", program, "--target", device, "-D", sizes, "--no-gpu", "--from",
+                     first, "--out", scratch.path("other"), "--json"});
+  };
+  for (const auto& [device, sizes] : {std::pair{"h200", "n=333"}, std::pair{"a100", "h=1000"}}) {
+    const auto result = again(device, sizes);
+    ASSERT_EQ(result.code, 0) << result.err;
+    const JsonValue json = parse_json(result.out);
+    EXPECT_EQ(json["search"]["states"].number, 0);
+    EXPECT_TRUE(contains(json["search"]["stop_reason"].text, "not searched"));
+    EXPECT_EQ(json["best"]["verdict"]["answer"].text, "equivalent");
+    EXPECT_EQ(json["best"]["kernels"].number, 1);
+    EXPECT_GE(json["best"]["unfused_predicted_us"].number, json["best"]["predicted_us"].number);
+  }
+  const auto too_long = again("h200", "h=30000000");
+  EXPECT_EQ(too_long.code, 2);
+  EXPECT_TRUE(contains(too_long.err, "fit")) << too_long.err;
+}
+
 TEST(Optimize, AResultThatCannotBeWrittenLeavesTheOldOne) {
   const Scratch scratch;
   ASSERT_EQ(run_tool(command(scratch)).code, 0);

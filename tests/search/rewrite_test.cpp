@@ -37,6 +37,18 @@ TEST(RewriteTest, NoAxiomProposesAnotherValue) {
   }
 }
 
+TEST(RewriteTest, AnAxisThatCancelsIsNoWrongAxiom) {
+  const Program program = parse(R"(program cancels(n = 3, h = 20) {
+  input x: f16[n, h]
+  t[n, h] = x - mean[h](x)
+  y[n, h] = x - t
+  output y: f16[n, h]
+})");
+  Bank bank(program, {});
+  ASSERT_TRUE(import_program(bank).ok());
+  EXPECT_EQ(saturate(bank, {}, kNever).wrong, 0);
+}
+
 TEST(RewriteTest, EveryAxiomHasASwitchOfItsOwn) {
   std::set<std::string_view> names;
   for (const Axiom& axiom : axioms()) {

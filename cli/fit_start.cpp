@@ -1,0 +1,55 @@
+#include "cli/fit_start.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "cli/kernel_run.h"
+#include "search/replan.h"
+#include "search/superoptimize.h"
+
+namespace sundog::cli {
+namespace {
+
+constexpr size_t kSizesOfEach = 2;  // of a structure
+
+StoredCandidate stored(search::Candidate candidate) {
+  StoredCandidate out;
+  out.graph = std::move(candidate.graph);
+  out.predicted_us = candidate.predicted_us;
+  out.structure = std::move(candidate.structure);
+  out.kind = std::move(candidate.kind);
+  return out;
+}
+
+}  // namespace
+
+Result<StoredReport> fit_start(const StoredResult& earlier, const Program& program,
+                               const Device& device) {
+  if (earlier.program.name != program.name) {
+    return bad_input("it is a result for another program, " + earlier.program.name);
+  }
+  const auto plain = search::baseline(program, device);
+  if (!plain.ok()) return plain.error();
+  StoredReport report;
+  report.bound_us = plain->bound_us;
+  report.unfused = stored(plain->unfused);
+  std::optional<Error> why;
+  for (const StoredCandidate& c : earlier.report.candidates) {
+    auto fitted = search::replan(c.graph, program, device, kSizesOfEach);
+    if (!fitted.ok()) {
+      if (!why) why = fitted.error();
+      continue;
+    }
+    for (search::Candidate& f : *fitted) report.candidates.push_back(stored(std::move(f)));
+  }
+  if (report.candidates.empty()) {
+    return why ? *why : bad_input("it holds no structure");
+  }
+  std::stable_sort(report.candidates.begin(), report.candidates.end(),
+                   [](const StoredCandidate& a, const StoredCandidate& b) {
+                     return a.predicted_us < b.predicted_us;
+                   });
+  return report;
+}
+
+}  // namespace sundog::cli
