@@ -87,6 +87,53 @@ Candidate candidate_of(MuGraph graph, std::string kind, const Machine& machine) 
   return c;
 }
 
+namespace {
+
+// Keeps what the kernels compute for tensor cores as wide as they compute it.  Whether there was
+// anything that would have been narrow.
+bool widen(GraphPlan& plan) {
+  bool any = false;
+  for (KernelPlan& k : plan.kernels) {
+    const KernelProfile p = profile(plan.graph, k.kernel, k.wide);
+    for (size_t i = 0; i < p.roles.size(); ++i) {
+      const Role& role = p.roles[i];
+      if (role.is_load || !role.is_operand || role.operand_dtype == DType::kF32) continue;
+      any |= k.wide.insert(k.kernel.computations[i].name).second;
+    }
+  }
+  return any;
+}
+
+// The structure in f32 at the best of its part counts: where numbers refuse what is stored in 16
+// bits, this is what is left of it.
+std::optional<Candidate> wide_candidate(const Structure& s, GraphPlan plan,
+                                        const std::vector<std::vector<int64_t>>& counts,
+                                        const Machine& machine) {
+  if (!widen(plan)) return {};
+  double best = std::numeric_limits<double>::infinity();
+  std::vector<std::vector<int64_t>> best_tiles;
+  std::vector<int64_t> best_counts;
+  for (const std::vector<int64_t>& at : counts) {
+    double us = 0;
+    std::vector<std::vector<int64_t>> tiles;
+    for (KernelPlan& k : plan.kernels) {
+      const auto sized = size_kernel(k, profile(plan.graph, k.kernel, k.wide), at, machine);
+      if (!sized) break;
+      us += sized->us;
+      tiles.push_back(sized->tiles);
+    }
+    if (tiles.size() < plan.kernels.size() || us >= best) continue;
+    best = us;
+    best_tiles = std::move(tiles);
+    best_counts = at;
+  }
+  if (best_tiles.empty()) return {};
+  return candidate_of(finish(std::move(plan), best_tiles, best_counts, machine), s.kind + " f32",
+                      machine);
+}
+
+}  // namespace
+
 // The best part counts, and for each the best tiles of its dearest kernel.
 std::vector<Candidate> candidates_of(const Structure& s, const BankRun& run,
                                      const SearchSpace& space, const Machine& machine,
@@ -103,6 +150,7 @@ std::vector<Candidate> candidates_of(const Structure& s, const BankRun& run,
   const size_t wanted = static_cast<size_t>(std::max(1, space.sizes_per_structure));
   if (plan.parts.empty()) choices.resize(1);
   std::vector<Candidate> out;
+  std::vector<std::vector<int64_t>> all_counts;
   for (const auto& [us, choice] : choices) {
     size_t dearest = 0;
     for (size_t k = 0; k < s.kernels.size(); ++k) {
@@ -110,6 +158,7 @@ std::vector<Candidate> candidates_of(const Structure& s, const BankRun& run,
     }
     std::vector<std::vector<int64_t>> tiles;
     const std::vector<int64_t> counts = part_counts(run, plan, parts[choice]);
+    all_counts.push_back(counts);
     for (size_t k = 0; k < s.kernels.size(); ++k) {
       // Placement looked no further than was needed to compare.
       KernelPlan& other = plan.kernels[k];
@@ -137,7 +186,11 @@ std::vector<Candidate> candidates_of(const Structure& s, const BankRun& run,
   std::erase_if(out, [&](const Candidate& c) { return !fits_device(c.graph, device); });
   const auto same = [](const Candidate& a, const Candidate& b) { return a.graph == b.graph; };
   out.erase(std::unique(out.begin(), out.end(), same), out.end());
-  return varied(std::move(out), wanted);
+  out = varied(std::move(out), wanted);
+  if (auto wide = wide_candidate(s, std::move(plan), all_counts, machine)) {
+    if (fits_device(wide->graph, device)) out.push_back(std::move(*wide));
+  }
+  return out;
 }
 
 }  // namespace sundog::search

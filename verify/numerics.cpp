@@ -1,6 +1,10 @@
 // Errors are measured against float64 and against what the plain program does with the same inputs:
 // an absolute tolerance would refuse right candidates of ill-conditioned programs and accept wrong
 // ones of well-conditioned ones.
+//
+// A narrowing cast that a program writes is a licence, even where it is dropped: who runs the
+// program as it stands gets its rounding and its overflow.  So the error of the program is that of
+// the worse of the two, with every cast in place and with none.
 #include "verify/numerics.h"
 
 #include <algorithm>
@@ -82,10 +86,14 @@ struct Comparison {
   void element(size_t output, size_t i, const Runs& runs, double scale) {
     const double exact = runs.exact[output].values[i], plain = runs.plain[output].values[i];
     const double candidate = runs.candidate[output].values[i];
-    if (!std::isfinite(exact) || !std::isfinite(plain)) return;  // the program itself fails here
-    result->program_error = std::max(result->program_error, std::fabs(plain - exact) / scale);
+    const double eager = runs.eager[output].values[i];
+    if (!std::isfinite(exact) || !std::isfinite(plain) || !std::isfinite(eager)) {
+      return;  // the program itself fails here
+    }
+    const double off = std::max(std::fabs(plain - exact), std::fabs(eager - exact));
+    result->program_error = std::max(result->program_error, off / scale);
     ++result->compared;
-    result->differing += candidate != runs.eager[output].values[i];
+    result->differing += candidate != eager;
     if (!runs.bounds.empty()) {
       // How far the device can be from what the candidate itself computes exactly.
       const double bound = runs.bounds[output].values[i].error / scale;

