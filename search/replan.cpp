@@ -422,13 +422,20 @@ class Replanner {
                      [](const Sized& a, const Sized& b) { return a.us < b.us; });
     if (all.size() > most_) all.resize(most_);
     for (const Sized& s : all) {
-      Candidate c = candidate_of(finish(plan, s.tiles, s.counts, machine_), "given", machine_);
-      if (!check(c.graph, program_).ok() || !fits_device(c.graph, device_)) continue;
-      const bool known = std::any_of(found.begin(), found.end(), [&](const Candidate& other) {
-        return other.graph == c.graph;
-      });
-      if (!known) found.push_back(std::move(c));
+      add(finish(plan, s.tiles, s.counts, machine_), found);
+      for (size_t k = 1; k < from_.kernels.size(); ++k) {
+        if (from_.kernels[k].via != Via::kLastBlock) continue;
+        auto joined = finish_joined(plan, s.tiles, s.counts, machine_, k);
+        if (joined) add(std::move(*joined), found);
+      }
     }
+  }
+
+  void add(MuGraph graph, std::vector<Candidate>& found) const {
+    if (!check(graph, program_).ok() || !fits_device(graph, device_)) return;
+    const bool known = std::any_of(found.begin(), found.end(),
+                                   [&](const Candidate& other) { return other.graph == graph; });
+    if (!known) found.push_back(candidate_of(std::move(graph), "given", machine_));
   }
 
   const MuGraph& from_;

@@ -79,6 +79,8 @@ class EveryPlacement {
   // The kernels before those chosen so far have to leave `needed` in memory.
   void kernels(const std::set<int>& needed, double us) {
     if (needed.empty()) {
+      // Each kernel behind another starts before that one is done.
+      us -= machine_.overlap_us * static_cast<double>(chosen_.size() - 1);
       if (us < limit_) told_(us, [&] { return finished(); });
       return;
     }

@@ -200,6 +200,22 @@ TEST(SuperoptimizeTest, RefusedCandidatesAreNotOffered) {
   EXPECT_GT(report->rejected, 0u);
 }
 
+// Beyond what is searched by default: two axes cut into parts.
+TEST(SuperoptimizeTest, TwoAxesMayBeCutIntoParts) {
+  const Program chain = load("mm_mm", {{"s", 16}, {"l", 300}, {"g", 2}, {"e", 300}, {"f", 20}});
+  SearchSpace space;
+  space.most_split_axes = 2;
+  space.prune_by_bound = false;
+  const auto split = superoptimize(chain, h200(), space, limited(20000));
+  ASSERT_TRUE(split.ok());
+  size_t parts = 0;
+  for (const Candidate& c : split->candidates) {
+    parts = std::max(parts, c.graph.axes.size() - chain.axes.size());
+    expect_right(chain, c.graph);
+  }
+  EXPECT_EQ(parts, 2u);
+}
+
 TEST(SuperoptimizeTest, OddProgramsHaveAnAnswer) {
   expect_all_right(parse(R"(program shift(n = 9, m = 8) {
   input x: f16[n]
