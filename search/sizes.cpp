@@ -314,6 +314,30 @@ void set_stages(std::vector<Statement>& body, const Kernel& kernel, int stages, 
   }
 }
 
+// The order in which loaded operands of tensor cores lie in shared memory: the last axis stays
+// where it is in memory; before it comes an axis of the other side of the matrix, so that the eight
+// rows that are read together lie one after the other, where the swizzle keeps them in different
+// banks.
+void order_operands(const std::vector<Role>& roles, Kernel& kernel) {
+  constexpr int64_t kRows = 8;
+  const auto place = [&](uint32_t id, AxisSet rows, AxisSet reduced) {
+    std::vector<AxisId>& axes = kernel.computations[id].axes;
+    if (!roles[id].is_load || axes.size() < 3) return;
+    const AxisSet other = reduced.has(axes.back()) ? rows : reduced;
+    const auto good = [&](AxisId f) { return other.has(f) && kernel.factors[f].extent >= kRows; };
+    const auto last = axes.end() - 1;
+    const auto found = std::find_if(std::make_reverse_iterator(last), axes.rend(), good);
+    if (found == axes.rend()) return;
+    std::rotate(found.base() - 1, found.base(), last);
+  };
+  for (uint32_t i = 0; i < roles.size(); ++i) {
+    if (kernel.computations[i].mma == MmaAtom::kNoAtom || !roles[i].contraction) continue;
+    const Contraction& c = *roles[i].contraction;
+    place(c.left, c.m, c.k);
+    place(c.right, c.n, c.k);
+  }
+}
+
 Kernel finish_kernel(const MuGraph& graph, const KernelPlan& plan, const Machine& machine,
                      AxisId program_axes, int warp_choice, std::vector<AxisId>& new_id) {
   Settled settled = settle(graph, plan.kernel, program_axes);
@@ -325,6 +349,7 @@ Kernel finish_kernel(const MuGraph& graph, const KernelPlan& plan, const Machine
   const std::vector<int64_t> extents = priced_extents(kernel);
   const ThreadLevel level = choose_thread_level(kernel, p.roles, extents, machine, warp_choice);
   apply(level, kernel);
+  order_operands(p.roles, kernel);
   for (size_t i = 0; i < kernel.computations.size(); ++i) {
     kernel.computations[i].warps = level.splits[i];
   }
