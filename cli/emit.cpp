@@ -10,6 +10,7 @@ namespace {
 struct Emittable {
   Program program;
   MuGraph graph;
+  Rounding rounding;
   std::string target;  // of a stored result
 };
 
@@ -24,13 +25,17 @@ Result<Emittable> load(const Invocation& invocation) {
     case Loadable::kMuGraph: {
       Result<Candidate> candidate = load_mugraph(path, invocation);
       if (!candidate.ok()) return candidate.error();
-      return Emittable{std::move(candidate->program), std::move(candidate->graph), {}};
+      return Emittable{std::move(candidate->program),
+                       std::move(candidate->graph),
+                       rounding_of(invocation, candidate->rounding),
+                       {}};
     }
     case Loadable::kResult: {
       Result<StoredResult> result = load_result(path, invocation);
       if (!result.ok()) return result.error();
       return Emittable{std::move(result->program),
-                       std::move(result->report.candidates.front().graph), result->target};
+                       std::move(result->report.candidates.front().graph),
+                       rounding_of(invocation, result->rounding), result->target};
     }
   }
   return bad_input(path + " cannot be emitted");
@@ -50,6 +55,7 @@ int emit(const Invocation& invocation) {
   if (!device.ok()) return fail(device.error());
   codegen::GenerateOptions options;
   options.name = identifier(source->graph.name);
+  options.rounding = source->rounding;
   options.header_comment = print(source->program) + "\n" + print(source->graph, source->program);
   const Result<codegen::Generated> generated =
       codegen::generate(source->graph, source->program, *device, options);

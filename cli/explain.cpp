@@ -139,7 +139,7 @@ int explain(const Invocation& invocation) {
   if (const Status status = take_space(invocation, &space); !status.ok()) {
     return fail(status.error());
   }
-  space.keep_casts = invocation.text("rounding") == "eager";
+  space.rounding = rounding_of(invocation);
   search::SearchOptions options;
   options.max_states = static_cast<uint64_t>(invocation.integer("states"));
   const bool clocked = options.max_states == 0 || invocation.given("budget");

@@ -81,6 +81,12 @@ std::string grid_text(const Kernel& kernel) {
   return text.empty() ? "1" : text;
 }
 
+// "1 block", "4 x 16 blocks".
+std::string blocks_text(const Kernel& kernel) {
+  const std::string text = grid_text(kernel);
+  return text + (text == "1" ? " block" : " blocks");
+}
+
 // The term of a computation without its program's long names; computations and tensors by name.
 std::string term_text(const MuGraph& graph, uint32_t kernel, const Computation& computation) {
   std::string text = print_term(graph, kernel, computation.value);
@@ -118,7 +124,7 @@ std::string one_line(const MuGraph& graph) {
   for (size_t k = 0; k < graph.kernels.size(); ++k) {
     const Kernel& kernel = graph.kernels[k];
     if (k > 0) text += " -> ";
-    text += kernel.name + "[" + grid_text(kernel) + " blocks, " + std::to_string(kernel.warps) +
+    text += kernel.name + "[" + blocks_text(kernel) + ", " + std::to_string(kernel.warps) +
             (kernel.warps == 1 ? " warp" : " warps") + via_text(kernel);
     for_each_loop(kernel.body, [&](const Loop& loop) {
       text += ", loop " + kernel.factors[loop.factor].name + " " +
@@ -133,7 +139,7 @@ std::string launch_text(const MuGraph& graph) {
   std::string text;
   for (const Kernel& kernel : graph.kernels) {
     if (kernel.via != Via::kKernel) continue;
-    text += (text.empty() ? "" : ", ") + grid_text(kernel) + " blocks of " +
+    text += (text.empty() ? "" : ", ") + blocks_text(kernel) + " of " +
             std::to_string(32 * kernel.warps);
   }
   return text;
@@ -154,8 +160,8 @@ std::string dot(const MuGraph& graph, const Program&) {
     const Kernel& kernel = graph.kernels[k];
     const std::string prefix = "k" + std::to_string(k) + "c";
     text += "  subgraph cluster" + std::to_string(k) + " {\n    label=" +
-            quoted(kernel.name + ": " + grid_text(kernel) + " blocks, " +
-                   std::to_string(kernel.warps) + " warps" + via_text(kernel)) +
+            quoted(kernel.name + ": " + blocks_text(kernel) + ", " + std::to_string(kernel.warps) +
+                   (kernel.warps == 1 ? " warp" : " warps") + via_text(kernel)) +
             ";\n";
     for (size_t c = 0; c < kernel.computations.size(); ++c) {
       const Computation& computation = kernel.computations[c];
@@ -242,8 +248,8 @@ std::string svg(const MuGraph& graph, const Program&) {
               "\" rx=\"6\" class=\"k\"/>\n";
     int at = y + kPad + kLine - 4;
     text_at(kLeft + kPad, at,
-            kernel.name + ": " + grid_text(kernel) + " blocks of " +
-                std::to_string(32 * kernel.warps) + " threads" + via_text(kernel),
+            kernel.name + ": " + blocks_text(kernel) + " of " + std::to_string(32 * kernel.warps) +
+                " threads" + via_text(kernel),
             "h");
     for (const Computation& computation : kernel.computations) {
       at += kLine;

@@ -55,22 +55,31 @@ Result<EmulatorOutcome> run_in_emulator(const Program& program, const MuGraph& g
   MuGraph small_graph = graph;
   codegen::Generated small = generated;
   double tolerance = codegen::kernel_tolerance(program, graph);
+  std::string literals;
   if (!request.full && codegen::program_work(program) > kEmulatorWork) {
     Result<Shrunk> shrunk = shrink(graph, program, ShrinkPolicy::kKeepTiles);
+    // Literals that keep axes at thousands move with them, rather than take minutes.
+    if (!shrunk.ok() || codegen::program_work(shrunk->program) > kEmulatorWork) {
+      Result<Shrunk> moved =
+          shrink(graph, program, ShrinkPolicy::kKeepTiles, LiteralPolicy::kScale);
+      if (moved.ok() && check(moved->graph, moved->program).ok()) shrunk = std::move(moved);
+    }
     if (!shrunk.ok()) return shrunk.error();
     codegen::GenerateOptions options;
     options.name = generated.plan.name;
-    options.round_casts = request.rounding == Rounding::kEager;
+    options.rounding = request.rounding;
     Result<codegen::Generated> emitted =
         codegen::generate(shrunk->graph, shrunk->program, device, options);
     if (!emitted.ok()) return emitted.error();
     tolerance = codegen::kernel_tolerance(shrunk->program, shrunk->graph);
+    literals = shrunk->literals.text();
     small_program = std::move(shrunk->program);
     small_graph = std::move(shrunk->graph);
     small = std::move(*emitted);
     outcome.reduced = true;
   }
   outcome.sizes = sizes_text(small_program);
+  if (!literals.empty()) outcome.sizes += " (" + literals + ")";
   Result<codegen::CheckData> data =
       codegen::make_check_data(small_program, request.rounding, kReferenceWork, request.seed);
   if (!data.ok()) return data.error();

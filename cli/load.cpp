@@ -145,7 +145,7 @@ Result<Candidate> load_mugraph(const std::string& path, const Invocation& invoca
   if (!program.ok()) return program.error();
   Result<MuGraph> graph = parse_mugraph(*text, file, *program);
   if (!graph.ok()) return graph.error();
-  return Candidate{std::move(*program), std::move(*graph)};
+  return Candidate{std::move(*program), std::move(*graph), rounding_reference(*text)};
 }
 
 Invocation with_reference(const std::string& path, const Invocation& invocation) {
@@ -156,6 +156,18 @@ Invocation with_reference(const std::string& path, const Invocation& invocation)
     for (const auto& [name, value] : reference->defines) result.defines.emplace(name, value);
   }
   return result;
+}
+
+Rounding rounding_of(const Invocation& invocation, std::optional<Rounding> recorded) {
+  if (!invocation.given("rounding") && recorded) return *recorded;
+  return invocation.text("rounding") == "eager" ? Rounding::kEager : Rounding::kWide;
+}
+
+std::optional<Rounding> recorded_rounding(const std::string& path, const Invocation& invocation) {
+  const Result<std::string> text =
+      read(is_folder(path) ? path + "/" + std::string(kMuGraphFile) : path, invocation);
+  if (!text.ok()) return std::nullopt;  // whoever reads it next says what is wrong
+  return rounding_reference(*text);
 }
 
 Result<StoredResult> load_result(const std::string& path, const Invocation& invocation) {

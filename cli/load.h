@@ -24,6 +24,7 @@ Result<Program> load_program(const std::string& path, const Invocation& invocati
 struct Candidate {
   Program program;
   MuGraph graph;
+  std::optional<Rounding> rounding;  // that its text names
 };
 Result<Candidate> load_mugraph(const std::string& path, const Invocation& invocation);
 // A µGraph of a program that is known.
@@ -32,6 +33,11 @@ Result<MuGraph> load_mugraph_of(const std::string& path, const Program& program,
 
 // The invocation with the parameters that the first line of a µGraph text gives, where -D does not.
 Invocation with_reference(const std::string& path, const Invocation& invocation);
+
+// What --rounding says; where it is not given, what was recorded with the candidate.
+Rounding rounding_of(const Invocation& invocation, std::optional<Rounding> recorded = {});
+// The rounding that a text names, or the µGraph in a folder.
+std::optional<Rounding> recorded_rounding(const std::string& path, const Invocation& invocation);
 
 // result.pb, or the folder that holds it.
 Result<StoredResult> load_result(const std::string& path, const Invocation& invocation);

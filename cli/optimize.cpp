@@ -43,6 +43,7 @@ std::string reuse_command(const Invocation& invocation, const Device& device,
 // What --from names: µGraphs of this very program, and whether they settle the matter.
 struct Start {
   StoredReport report;
+  std::optional<Rounding> rounding;  // that it was made with
   bool settled = false;
 };
 
@@ -58,6 +59,7 @@ Result<Start> load_pinned(const std::string& path, const Program& program, const
     if (fitted.ok()) *graph = std::move(fitted->front().graph);
   }
   start.report.candidates.emplace_back().graph = std::move(*graph);
+  start.rounding = recorded_rounding(path, invocation);
   return start;
 }
 
@@ -76,8 +78,10 @@ Result<Start> load_start(const Invocation& invocation, const Program& program,
   }
   Result<StoredResult> result = load_result(path, invocation);
   if (!result.ok()) return result.error();
-  // A fresh budget means that the user wants more searching.
-  start.settled = !invocation.given("budget") && !invocation.given("states");
+  start.rounding = result->rounding;
+  // A fresh budget means that the user wants more searching, another rounding another answer.
+  start.settled = !invocation.given("budget") && !invocation.given("states") &&
+                  rounding_of(invocation, start.rounding) == result->rounding;
   if (print(result->program) == print(program) && result->target == device.name) {
     start.report = std::move(result->report);
     return start;
@@ -103,7 +107,6 @@ PipelineOptions pipeline_options(const Invocation& invocation) {
   options.threads = static_cast<int>(invocation.integer("threads"));
   options.seed = static_cast<uint64_t>(invocation.integer("seed"));
   options.memory_bytes = static_cast<uint64_t>(invocation.bytes("memory"));
-  options.rounding = invocation.text("rounding") == "eager" ? Rounding::kEager : Rounding::kWide;
   options.error_log2 = invocation.error_log2("error");
   options.check = !invocation.flag("no-check");
   options.verify_s = invocation.seconds("verify-time");
@@ -117,7 +120,8 @@ PipelineOptions pipeline_options(const Invocation& invocation) {
 
 std::vector<ResultFile> result_files(const ReportContext& context) {
   const Row& best = context.result.rows[context.result.best];
-  const std::string reference = "# program: " + std::string(kProgramFile) + "\n";
+  const std::string reference =
+      "# program: " + std::string(kProgramFile) + "\n" + rounding_line(context.result.rounding);
   return {{std::string(kKernelFile), best.generated->cuda},
           {std::string(kMuGraphFile), reference + print(best.candidate.graph, context.program)},
           {std::string(kProgramFile), print(context.program)},
@@ -150,6 +154,7 @@ int optimize(const Invocation& invocation) {
   if (!start.ok()) return fail(start.error());
   options.start = std::move(start->report);
   options.skip_search = start->settled;
+  options.rounding = rounding_of(invocation, start->rounding);
   if (const Status status = take_space(invocation, &options.space); !status.ok()) {
     return fail(status.error());
   }

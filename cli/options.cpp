@@ -57,8 +57,10 @@ constexpr OptionSpec kOptions[] = {
      "write there instead of to standard output"},
     {"program", 0, OptionKind::kText, "FILE.sd", "", 0, 0, kShow | kEmit | kRun, false,
      "program of a µGraph (default: NAME.sd or program.sd beside it)"},
-    {"rounding", 0, OptionKind::kChoice, "wide|eager", "wide", 0, 0, kOptimize | kVerify | kExplain,
-     true, "wide: drop narrowing casts; eager: keep each where it is written"},
+    {"rounding", 0, OptionKind::kChoice, "wide|eager", "wide", 0, 0,
+     kOptimize | kVerify | kExplain | kRun | kEmit, true,
+     "wide: drop casts to narrower floats; eager: keep them (default: that of the result, or "
+     "wide)"},
     {"error", 0, OptionKind::kError, "E", "2^-60", -4096, -1, kOptimize | kVerify, true,
      "probability with which a wrong candidate may pass the field test"},
     {"prove", 0, OptionKind::kFlag, "", "", 0, 0, kVerify, false,
@@ -356,11 +358,20 @@ double number_in(const OptionSpec& option, std::string_view text) {
 Result<double> parse_option_number(const OptionSpec& option, std::string_view text) {
   const double value = number_in(option, text);
   const std::string quoted = "'" + std::string(text) + "'";
+  if (option.kind == OptionKind::kError &&
+      !(value >= option.low && value <= option.high)) {  // or NaN, which 0 has for a logarithm
+    std::string_view rest;
+    const std::optional<double> plain = plain_number(text, &rest);
+    const bool none = plain && *plain == 0 && rest.empty();
+    return bad_input(
+        quoted + " is not a probability from 2^" + short_number(option.low) + " to 2^" +
+        short_number(option.high) + ", such as 2^-60 or 1e-18" +
+        (none ? ": a test at random points has an error, a proof (--prove) has none" : ""));
+  }
   if (std::isnan(value))
     return bad_input(quoted + " is not a value of " + std::string(option.value));
   if (value < option.low || value > option.high) {
-    const std::string unit = option.kind == OptionKind::kError ? "2^" : "";
-    return bad_input(quoted + " is outside " + unit + short_number(option.low) + " to " + unit +
+    return bad_input(quoted + " is outside " + short_number(option.low) + " to " +
                      short_number(option.high));
   }
   return value;

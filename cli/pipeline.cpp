@@ -211,7 +211,7 @@ void generate_row(Row& row, const Program& program, const Device& device,
   codegen::GenerateOptions generation;
   generation.name = identifier(program.name);
   generation.header_comment = header_text(program, row.candidate, device);
-  generation.round_casts = options.rounding == Rounding::kEager;
+  generation.rounding = options.rounding;
   Result<codegen::Generated> generated =
       codegen::generate(row.candidate.graph, program, device, generation);
   if (generated.ok()) {
@@ -476,7 +476,7 @@ Result<PipelineResult> run_pipeline(const Program& program, const Device& device
     result.report.seed = options.seed;
   } else {
     search::SearchSpace space = options.space;
-    space.keep_casts = options.rounding == Rounding::kEager;
+    space.rounding = options.rounding;
     Result<search::SearchReport> found =
         search::superoptimize(program, device, space, search_options(options, judge));
     if (!found.ok()) return found.error();
@@ -535,7 +535,7 @@ StoredResult stored_result(const Program& program, const Device& device,
   stored.cuda = best.generated->cuda;
   stored.timing = found.timing;
   stored.notes = found.notes;
-  stored.eager_rounding = found.rounding == Rounding::kEager;
+  stored.rounding = found.rounding;
   return stored;
 }
 

@@ -31,7 +31,7 @@ struct PipelineOptions {
   int top = 8;
   int threads = 0;
   uint64_t seed = 1;
-  search::SearchSpace space;  // keep_casts aside, which `rounding` decides
+  search::SearchSpace space;  // `rounding` aside, which is below
   uint64_t memory_bytes = 0;  // about what the tables of the search may take; 0: no limit
   std::string resume;         // a checkpoint to go on from; empty: none
   std::function<void(const std::string&)> save;  // given a checkpoint every `save_every_s`

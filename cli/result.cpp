@@ -342,7 +342,7 @@ proto::Result message_of(const StoredResult& result) {
   message.set_cuda(result.cuda);
   message.set_timing(result.timing);
   for (const std::string& note : result.notes) message.add_notes(note);
-  message.set_eager_rounding(result.eager_rounding);
+  message.set_eager_rounding(result.rounding == Rounding::kEager);
   return message;
 }
 
@@ -385,7 +385,7 @@ Result<StoredResult> parse_result(std::string_view bytes, const std::string& fil
   result.cuda = message.cuda();
   result.timing = message.timing();
   result.notes.assign(message.notes().begin(), message.notes().end());
-  result.eager_rounding = message.eager_rounding();
+  result.rounding = message.eager_rounding() ? Rounding::kEager : Rounding::kWide;
   return result;
 }
 

@@ -73,9 +73,9 @@ struct StoredResult {
   StoredReport report;
   codegen::LaunchPlan plan;  // of the best candidate
   std::string cuda;
-  std::string timing;              // "timed on NVIDIA H200", or why not
-  std::vector<std::string> notes;  // what could not be done
-  bool eager_rounding = false;     // narrowing casts were kept in their places
+  std::string timing;                   // "timed on NVIDIA H200", or why not
+  std::vector<std::string> notes;       // what could not be done
+  Rounding rounding = Rounding::kWide;  // which casts were kept
 };
 
 std::string serialize(const StoredResult& result);

@@ -22,6 +22,7 @@ struct Runnable {
   codegen::Generated generated;  // what runs
   Device device;
   std::optional<MuGraph> unfused;  // of a stored result
+  Rounding rounding = Rounding::kWide;
 };
 
 // What one µGraph did on the GPU.
@@ -45,8 +46,9 @@ struct Outcome {
 };
 
 Result<codegen::Generated> emitted(const MuGraph& graph, const Program& program,
-                                   const Device& device) {
+                                   const Device& device, Rounding rounding) {
   codegen::GenerateOptions options;
+  options.rounding = rounding;
   options.name = identifier(graph.name);
   return codegen::generate(graph, program, device, options);
 }
@@ -61,6 +63,7 @@ Result<Runnable> load_stored(const std::string& path, const Invocation& invocati
   Result<Device> device = choose_device(target.empty() ? result->target : target, gpu);
   if (!device.ok()) return device.error();
   runnable.device = std::move(*device);
+  runnable.rounding = rounding_of(invocation, result->rounding);
   runnable.program = std::move(result->program);
   runnable.graph = std::move(result->report.candidates.front().graph);
   if (result->report.unfused) runnable.unfused = std::move(result->report.unfused->graph);
@@ -93,16 +96,23 @@ Result<Runnable> load(const Invocation& invocation, const std::optional<codegen:
   if (!candidate.ok()) return candidate.error();
   Result<Device> device = choose_device(target, gpu);
   if (!device.ok()) return device.error();
-  Result<codegen::Generated> generated = emitted(candidate->graph, candidate->program, *device);
+  const Rounding rounding = rounding_of(invocation, candidate->rounding);
+  Result<codegen::Generated> generated =
+      emitted(candidate->graph, candidate->program, *device, rounding);
   if (!generated.ok()) return generated.error();
-  return Runnable{std::move(candidate->program), std::move(candidate->graph), std::move(*generated),
-                  std::move(*device), std::nullopt};
+  return Runnable{std::move(candidate->program),
+                  std::move(candidate->graph),
+                  std::move(*generated),
+                  std::move(*device),
+                  std::nullopt,
+                  rounding};
 }
 
 Result<Outcome> on_emulator(const Runnable& runnable, const Invocation& invocation) {
   Outcome outcome;
   outcome.on = "emulator";
   EmulatorRequest request;
+  request.rounding = runnable.rounding;
   request.full = invocation.flag("full");
   request.time_limit_s = invocation.seconds("check-time");
   request.seed = static_cast<uint64_t>(invocation.integer("seed"));
@@ -146,7 +156,7 @@ Result<Outcome> on_gpu(const Runnable& runnable, const Invocation& invocation,
   // does not compile there is simply no comparison.
   if (runnable.unfused && !invocation.flag("no-time")) {
     const Result<codegen::Generated> plain =
-        emitted(*runnable.unfused, runnable.program, runnable.device);
+        emitted(*runnable.unfused, runnable.program, runnable.device, runnable.rounding);
     if (plain.ok()) {
       Result<codegen::CompiledModule> plain_module = compiled(plain->cuda, arch, invocation);
       if (plain_module.ok()) {
@@ -158,10 +168,10 @@ Result<Outcome> on_gpu(const Runnable& runnable, const Invocation& invocation,
   }
   const auto seed = static_cast<uint64_t>(invocation.integer("seed"));
   const auto first =
-      codegen::make_check_data(runnable.program, Rounding::kWide, kReferenceWork, seed);
+      codegen::make_check_data(runnable.program, runnable.rounding, kReferenceWork, seed);
   if (!first.ok()) return first.error();
   const auto fresh =
-      codegen::make_check_data(runnable.program, Rounding::kWide, kReferenceWork, seed + 1);
+      codegen::make_check_data(runnable.program, runnable.rounding, kReferenceWork, seed + 1);
   if (!fresh.ok()) return fresh.error();
   codegen::MeasureOptions options;
   options.ordinal = static_cast<int>(invocation.integer("gpu"));

@@ -7,6 +7,7 @@
 #include "cli/kernel_run.h"
 #include "cli/load.h"
 #include "cli/schedule_check.h"
+#include "verify/small_sizes.h"
 #include "verify/verdict.h"
 
 namespace sundog::cli {
@@ -33,7 +34,7 @@ Result<verify::Verdict> judge_mugraph(const Invocation& invocation, const Progra
   const Result<Device> device = choose_device(invocation.text("target"), {});
   if (!device.ok()) return device.error();
   codegen::GenerateOptions generation;
-  generation.round_casts = options.rounding == Rounding::kEager;
+  generation.rounding = options.rounding;
   const Result<codegen::Generated> generated =
       codegen::generate(graph, program, *device, generation);
   verdict.proof += kOfEmittedKernels;
@@ -43,7 +44,7 @@ Result<verify::Verdict> judge_mugraph(const Invocation& invocation, const Progra
   return verdict;
 }
 
-Result<verify::Verdict> judge(const Invocation& invocation, const verify::VerifyOptions& options) {
+Result<verify::Verdict> judge(const Invocation& invocation, verify::VerifyOptions options) {
   const std::string& path = invocation.operands[1];
   const Result<Loadable> kind = kind_of_path(path, invocation);
   // Of two bad files the program is named first.
@@ -53,9 +54,11 @@ Result<verify::Verdict> judge(const Invocation& invocation, const verify::Verify
           : load_program(invocation.operands[0], invocation);
   if (!program.ok()) return program.error();
   if (!kind.ok()) return kind.error();
+  options.rounding = rounding_of(invocation, recorded_rounding(path, invocation));
   if (*kind == Loadable::kProgram) {
     const Result<Program> candidate = load_program(path, invocation);
     if (!candidate.ok()) return candidate.error();
+    SUNDOG_RETURN_IF_ERROR(verify::check_shapes(*program, *candidate));
     return verify::verify(*program, *candidate, options);
   }
   // A result is judged by its text, which may have been edited.
@@ -63,6 +66,8 @@ Result<verify::Verdict> judge(const Invocation& invocation, const verify::Verify
   if (stored) {
     const Result<StoredResult> result = load_result(path, invocation);
     if (!result.ok()) return result.error();
+    SUNDOG_RETURN_IF_ERROR(verify::check_shapes(*program, result->program));
+    options.rounding = rounding_of(invocation, result->rounding);
     return judge_mugraph(invocation, *program, result->report.candidates.front().graph, options);
   }
   const Result<MuGraph> graph = load_mugraph_of(path, *program, invocation);
@@ -128,7 +133,6 @@ int verify(const Invocation& invocation) {
   options.error_log2 = invocation.error_log2("error");
   options.seed = static_cast<uint64_t>(invocation.integer("seed"));
   options.time_limit_s = invocation.seconds("verify-time");
-  options.rounding = invocation.text("rounding") == "eager" ? Rounding::kEager : Rounding::kWide;
   options.prove = invocation.flag("prove");
   options.prove_s = invocation.seconds("prove-time");
   const Result<verify::Verdict> verdict = judge(invocation, options);

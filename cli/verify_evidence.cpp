@@ -62,7 +62,7 @@ Check check_text(const Stored& stored, const Device& device) {
   codegen::GenerateOptions options;
   options.name = identifier(stored.result.program.name);
   options.header_comment = header_text(stored.result.program, stored.best(), device);
-  options.round_casts = stored.result.eager_rounding;
+  options.rounding = stored.result.rounding;
   const Result<codegen::Generated> made =
       codegen::generate(stored.best().graph, stored.result.program, device, options);
   if (!made.ok()) {
@@ -85,7 +85,7 @@ std::vector<Check> check_verdict(const Stored& stored, const Invocation& invocat
   options.seed = claimed.seed;
   options.error_log2 = claimed.asked_error_log2;
   options.time_limit_s = invocation.seconds("verify-time");
-  options.rounding = stored.result.eager_rounding ? Rounding::kEager : Rounding::kWide;
+  options.rounding = stored.result.rounding;
   const bool proved = claimed.proof.starts_with("proved");
   options.prove = proved;
   options.prove_s = invocation.seconds("prove-time");
@@ -117,7 +117,7 @@ Check check_kernel(const Stored& stored, const Device& device) {
   generated.plan = stored.result.plan;
   generated.cuda = stored.result.cuda;
   EmulatorRequest request;
-  request.rounding = stored.result.eager_rounding ? Rounding::kEager : Rounding::kWide;
+  request.rounding = stored.result.rounding;
   request.seed = stored.best().evidence.seed + 1;  // inputs that they have not seen
   const Result<EmulatorOutcome> outcome =
       run_in_emulator(stored.result.program, stored.best().graph, device, generated, request);

@@ -7,18 +7,16 @@
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <sstream>
 
 #include "codegen/nvrtc.h"
 #include "core/process_wire.h"
+#include "core/temporary_folder.h"
 
 namespace sundog::codegen {
 namespace {
-
-namespace fs = std::filesystem;
 
 // The integer that stands directly before `word` in `line`, as in "400 bytes stack frame".
 std::optional<int64_t> number_before(std::string_view line, std::string_view word) {
@@ -32,27 +30,6 @@ std::optional<int64_t> number_before(std::string_view line, std::string_view wor
   }
   return value;
 }
-
-// A folder that goes with everything in it.
-struct ScratchFolder {
-  std::string path;
-  ScratchFolder() = default;
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  ~ScratchFolder() {
-    std::error_code ignored;
-    if (!path.empty()) fs::remove_all(path, ignored);
-  }
-  bool make() {
-    std::error_code error;
-    const fs::path base = fs::temp_directory_path(error);
-    if (error) return false;
-    std::string name = (base / "sundog-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) return false;
-    path = name;
-    return true;
-  }
-};
 
 std::string first_error_line(const std::string& log) {
   std::istringstream lines(log);
@@ -109,9 +86,10 @@ Result<CompiledModule> compile_with_nvcc(const std::string& cuda, const std::str
                  "install the CUDA toolkit or set CUDA_HOME",
                  {}};
   }
-  ScratchFolder folder;
-  if (!folder.make()) return io_error("cannot make a temporary folder", "set TMPDIR");
-  const std::string source = folder.path + "/kernel.cu", target = folder.path + "/kernel.cubin";
+  const Result<TemporaryFolder> scratch = TemporaryFolder::make("nvcc");
+  if (!scratch.ok()) return scratch.error();
+  const std::string folder = scratch->path().string();
+  const std::string source = folder + "/kernel.cu", target = folder + "/kernel.cubin";
   std::ofstream(source, std::ios::binary) << cuda;
   Result<ProcessResult> result = run_process(
       {nvcc, "-cubin", "-arch=" + arch, "-std=c++17", "-Xptxas", "-v", source, "-o", target},

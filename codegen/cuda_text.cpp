@@ -323,7 +323,7 @@ Text CudaText::max(const Text& x, const Text& y) {
 }
 
 Text CudaText::cast(DType to, const Text& x) {
-  if (!options_.round_casts || is_widening(DType::kF32, to)) return x;
+  if (!keeps_cast(options_.rounding, to)) return x;
   const std::string type(cuda_type(to));
   return atom("sd::to_float(sd::from_float<" + type + ">(" + x.text + "))");
 }

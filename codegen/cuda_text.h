@@ -85,8 +85,8 @@ struct Text {
 };
 
 struct CudaTextOptions {
-  bool fast = false;         // approximate exp and division: for results of 16 bits
-  bool round_casts = false;  // keep narrowing casts (--rounding eager)
+  bool fast = false;                    // approximate exp and division: for results of 16 bits
+  Rounding rounding = Rounding::kWide;  // which casts are kept
 };
 
 // The algebra.  Long or repeated subexpressions become named temporaries in `out`.

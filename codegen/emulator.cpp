@@ -22,6 +22,7 @@
 #include "codegen/emulator_source.h"
 #include "codegen/emulator_toolchain.h"
 #include "core/process.h"
+#include "core/temporary_folder.h"
 
 namespace sundog::codegen {
 
@@ -30,19 +31,13 @@ namespace wire = sd::emulator;
 
 // A temporary folder with the program in it.
 struct EmulatorModule::Program {
-  fs::path folder;
+  TemporaryFolder folder;
   bool checked = false, residues = false;
   double seconds_compile = 0;
   std::vector<std::vector<std::string>> kernels;  // by unit
 
-  Program() = default;
-  Program(const Program&) = delete;
-  Program& operator=(const Program&) = delete;
-  ~Program() {
-    std::error_code ignored;
-    if (!folder.empty()) fs::remove_all(folder, ignored);
-  }
-  fs::path executable() const { return folder / "module"; }
+  explicit Program(TemporaryFolder place) : folder(std::move(place)) {}
+  fs::path executable() const { return folder.path() / "module"; }
 };
 
 namespace {
@@ -54,17 +49,6 @@ double seconds_since(Clock::time_point start) {
 }
 
 // --- compile ---
-
-Result<fs::path> make_temporary_folder() {
-  std::error_code failed;
-  const fs::path base = fs::temp_directory_path(failed);
-  std::string pattern = ((failed ? fs::path("/tmp") : base) / "sundog-emulator-XXXXXX").string();
-  if (!mkdtemp(pattern.data())) {
-    return io_error("cannot make a temporary folder: " + std::string(std::strerror(errno)),
-                    "TMPDIR chooses another place");
-  }
-  return fs::path(pattern);
-}
 
 // Runs one step of the build; `what` was being built.
 Status build_step(const std::vector<std::string>& command, double time_limit_s) {
@@ -338,13 +322,11 @@ Result<EmulatorModule> EmulatorModule::compile(std::string_view cu_source,
 Result<EmulatorModule> EmulatorModule::compile(std::span<const std::string> cu_sources,
                                                const EmulatorOptions& options) {
   const auto start = Clock::now();
-  auto program = std::make_shared<Program>();
-  program->checked = options.race_check && !options.residues;
-  program->residues = options.residues.has_value();
+  std::vector<std::vector<std::string>> kernels;
   bool foreign = false;
   for (const std::string& source : cu_sources) {
-    program->kernels.push_back(find_kernels(source));
-    if (program->kernels.back().empty()) return bad_input("the source has no kernel to emulate");
+    kernels.push_back(find_kernels(source));
+    if (kernels.back().empty()) return bad_input("the source has no kernel to emulate");
     foreign |= compare_primitives(source, kPrimitivesText) == PrimitivesText::kForeign;
   }
   if (foreign && cu_sources.size() > 1) {
@@ -353,24 +335,27 @@ Result<EmulatorModule> EmulatorModule::compile(std::span<const std::string> cu_s
   }
   Result<EmulatorToolchain> tools = find_emulator_toolchain(std::max(options.time_limit_s, 60.0));
   if (!tools.ok()) return tools.error();
-  Result<fs::path> folder = make_temporary_folder();
-  if (!folder.ok()) return folder.error();
-  program->folder = *folder;
+  Result<TemporaryFolder> made = TemporaryFolder::make("emulator");
+  if (!made.ok()) return made.error();
+  auto program = std::make_shared<Program>(std::move(*made));
+  program->checked = options.race_check && !options.residues;
+  program->residues = options.residues.has_value();
+  program->kernels = std::move(kernels);
+  const fs::path& folder = program->folder.path();
   for (size_t i = 0; i < cu_sources.size(); ++i) {
-    SUNDOG_RETURN_IF_ERROR(write_file(*folder / ("unit_" + std::to_string(i) + ".cu"),
+    SUNDOG_RETURN_IF_ERROR(write_file(folder / ("unit_" + std::to_string(i) + ".cu"),
                                       without_c_linkage(cu_sources[i])));
   }
-  SUNDOG_RETURN_IF_ERROR(
-      write_file(*folder / "module.cpp", module_text(program->kernels, foreign)));
+  SUNDOG_RETURN_IF_ERROR(write_file(folder / "module.cpp", module_text(program->kernels, foreign)));
   const EmulatorBuild build = program->residues  ? EmulatorBuild::kResidues
                               : program->checked ? EmulatorBuild::kChecked
                                                  : EmulatorBuild::kFast;
   SUNDOG_RETURN_IF_ERROR(
-      build_step(tools->compile_command(*folder / "module.cpp", *folder / "module.o", build,
+      build_step(tools->compile_command(folder / "module.cpp", folder / "module.o", build,
                                         options.scalar_defs),
                  options.time_limit_s));
-  SUNDOG_RETURN_IF_ERROR(build_step(
-      tools->link_command(*folder / "module.o", program->executable()), options.time_limit_s));
+  SUNDOG_RETURN_IF_ERROR(build_step(tools->link_command(folder / "module.o", program->executable()),
+                                    options.time_limit_s));
   program->seconds_compile = seconds_since(start);
   return EmulatorModule(std::move(program));
 }

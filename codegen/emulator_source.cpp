@@ -8,59 +8,10 @@
 #include <cctype>
 #include <optional>
 
+#include "codegen/source_words.h"
+
 namespace sundog::codegen {
 namespace {
-
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
-
-// A cursor over C++ text that sees words and punctuation only.
-class Scanner {
- public:
-  explicit Scanner(std::string_view text) : text_(text) {}
-
-  // The next word, or a single other character; nothing at the end.
-  std::optional<std::string_view> next() {
-    skip();
-    if (at_ >= text_.size()) return std::nullopt;
-    const size_t start = at_++;
-    if (is_word(text_[start])) {
-      while (at_ < text_.size() && is_word(text_[at_])) ++at_;
-    }
-    return text_.substr(start, at_ - start);
-  }
-
- private:
-  bool starts(std::string_view prefix) const { return text_.substr(at_).starts_with(prefix); }
-  void skip_to(std::string_view end) {
-    const size_t found = text_.find(end, at_);
-    at_ = found == std::string_view::npos ? text_.size() : found + end.size();
-  }
-  void skip_literal(char quote) {
-    for (++at_; at_ < text_.size() && text_[at_] != quote; ++at_) {
-      if (text_[at_] == '\\') ++at_;
-    }
-    if (at_ < text_.size()) ++at_;
-  }
-  void skip() {
-    while (at_ < text_.size()) {
-      if (std::isspace(static_cast<unsigned char>(text_[at_]))) {
-        ++at_;
-      } else if (starts("//")) {
-        skip_to("\n");
-      } else if (starts("/*")) {
-        skip_to("*/");
-      } else if (text_[at_] == '"' ||
-                 (text_[at_] == '\'' && (at_ == 0 || !is_word(text_[at_ - 1])))) {
-        skip_literal(text_[at_]);
-      } else {
-        return;
-      }
-    }
-  }
-
-  std::string_view text_;
-  size_t at_ = 0;
-};
 
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
@@ -80,7 +31,7 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 
 std::vector<std::string> find_kernels(std::string_view source) {
   std::vector<std::string> kernels;
-  Scanner scanner(source);
+  SourceWords scanner(source);
   std::string_view before, word;
   while (auto next = scanner.next()) {
     before = word;
@@ -96,7 +47,7 @@ std::vector<std::string> find_kernels(std::string_view source) {
       }
       if (word == "(") ++depth;
       if (word == ")") --depth;
-      if (depth == 0 && is_word(word[0])) name = word;
+      if (depth == 0 && is_word_character(word[0])) name = word;
       if (word == ";" || word == "{") break;
     }
     if (word == "(" && !name.empty()) {

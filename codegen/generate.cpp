@@ -11,7 +11,9 @@
 #include "codegen/embedded.h"
 #include "codegen/emit_kernel.h"
 #include "codegen/emit_launcher.h"
+#include "codegen/select_primitives.h"
 #include "codegen/target.h"
+#include "codegen/wrap_text.h"
 #include "core/schedule/access.h"
 #include "core/schedule/kernel_plan.h"
 #include "core/schedule/memory_plan.h"
@@ -20,6 +22,7 @@ namespace sundog::codegen {
 namespace {
 
 constexpr int64_t kAlignment = 256;  // of places in the workspace
+constexpr size_t kColumns = 100;
 
 PlanTensor plan_tensor(const TensorDecl& decl) {
   const int64_t elements = span_elements(decl);
@@ -295,13 +298,13 @@ Result<Generated> generate(const MuGraph& graph, const Program& program, const D
   plan.name = identifier(options.name.empty() ? graph.name : options.name);
   for (const TensorDecl& decl : program.inputs) plan.inputs.push_back(plan_tensor(decl));
   for (const Output& o : program.outputs) plan.outputs.push_back(plan_tensor(o.tensor));
-  Launches launches(graph, program, device, *target,
-                    {narrow_outputs(program), options.round_casts});
+  Launches launches(graph, program, device, *target, {narrow_outputs(program), options.rounding});
   SUNDOG_RETURN_IF_ERROR(launches.run(result));
-  std::string primitives(kPrimitivesText);
-  if (launches.sm90) primitives += "\n" + std::string(kPrimitivesSm90Text);
-  result.cuda = header(plan.name, *target, device, options) + primitives + "\n" + launches.text +
-                launcher_text(plan, result.stats, graph);
+  const std::string code = launches.text + launcher_text(plan, result.stats, graph);
+  const std::string late = launches.sm90 ? "\n" + select_sections(kPrimitivesSm90Text, code) : "";
+  result.cuda = wrapped(header(plan.name, *target, device, options), kColumns) +
+                select_primitives(kPrimitivesText, code, late) + late + "\n" +
+                wrapped(code, kColumns);
   return result;
 }
 

@@ -22,9 +22,9 @@
 namespace sundog::codegen {
 
 struct GenerateOptions {
-  std::string header_comment;  // put at the top, line by line
-  std::string name;            // of the launcher; empty: the µGraph's
-  bool round_casts = false;    // keep narrowing casts in place (--rounding eager)
+  std::string header_comment;           // put at the top, line by line
+  std::string name;                     // of the launcher; empty: the µGraph's
+  Rounding rounding = Rounding::kWide;  // which casts are kept
 };
 
 struct KernelStats {

@@ -143,8 +143,9 @@ double spacing_at_zero(DType dtype) {
   return 0;
 }
 
-// |x - reference| over scale; infinite where no tolerance can excuse x.
-double relative_error(DType dtype, double x, double reference, double scale, double tolerance) {
+// |x - reference| less the slack, over scale; infinite where no tolerance can excuse x.
+double relative_error(DType dtype, double x, double reference, double slack, double scale,
+                      double tolerance) {
   constexpr double kWrong = std::numeric_limits<double>::infinity();
   if (std::isnan(x) || std::isnan(reference))
     return std::isnan(x) == std::isnan(reference) ? 0 : kWrong;
@@ -157,7 +158,13 @@ double relative_error(DType dtype, double x, double reference, double scale, dou
                       std::abs(reference) * (1 - tolerance) <= max_finite(dtype);
     return edge ? 0 : kWrong;
   }
-  const double difference = std::abs(x - reference);
+  const double difference = std::max(std::abs(x - reference) - slack, 0.0);
+  if (is_integer(dtype)) {
+    const double reach = tolerance * scale + slack;
+    const bool near_tie =
+        x >= round_to(dtype, reference - reach) && x <= round_to(dtype, reference + reach);
+    return near_tie ? 0 : std::max(difference, 0.5) / scale;
+  }
   return difference <= spacing_at_zero(dtype) ? 0 : difference / scale;
 }
 
@@ -310,33 +317,66 @@ TensorMemory to_memory(const TensorDecl& tensor, const FloatTensor& values) {
   return memory;
 }
 
+namespace {
+
+// All outputs, and the slack of each element.
+Result<std::vector<ExpectedTensor>> evaluated(const Program& program,
+                                              std::span<const FloatTensor> inputs,
+                                              Evaluation evaluation) {
+  constexpr double kLastBits =
+      0x1p-18;  // of an argument that float32 computed in a few dozen steps
+  auto values = evaluate(program, inputs, evaluation);
+  if (!values.ok()) return values.error();
+  std::vector<ExpectedTensor> outputs(values->size());
+  for (size_t i = 0; i < outputs.size(); ++i) outputs[i].values = std::move((*values)[i]);
+  if (!casts_to_integers(program)) return outputs;
+  for (const double nudge : {kLastBits, -kLastBits}) {
+    evaluation.nudge = nudge;
+    values = evaluate(program, inputs, evaluation);
+    if (!values.ok()) return values.error();
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      ExpectedTensor& output = outputs[i];
+      output.slack.resize(output.values.size(), 0.0);
+      for (size_t e = 0; e < output.values.size(); ++e) {
+        const double moved = std::abs((*values)[i][e] - output.values[e]);
+        if (std::isfinite(moved)) output.slack[e] += moved;
+      }
+    }
+  }
+  return outputs;
+}
+
+}  // namespace
+
 Result<std::vector<ExpectedTensor>> expected_outputs(const Program& program,
                                                      std::span<const FloatTensor> inputs,
                                                      Rounding rounding, double max_work,
                                                      uint64_t seed) {
-  std::vector<ExpectedTensor> expected(program.outputs.size());
   Evaluation evaluation;
   evaluation.rounding = rounding;
   // Where nothing can be left out, all of it is evaluated, however long it takes.
   if (sample(program, Corner::kFirst, max_work / 3, seed).empty() ||
       program_work(program) <= max_work) {
-    auto values = evaluate(program, inputs, evaluation);
-    if (!values.ok()) return values.error();
-    for (size_t i = 0; i < expected.size(); ++i) expected[i].values = std::move((*values)[i]);
-    if (program_work(program) <= std::min(max_work, kNoiseWork)) {
-      SUNDOG_RETURN_IF_ERROR(measure_noise(program, inputs, rounding, seed, expected));
+    auto whole = evaluated(program, inputs, evaluation);
+    // Steps are no noise: their slack is that of each element.
+    if (whole.ok() && !casts_to_integers(program) &&
+        program_work(program) <= std::min(max_work, kNoiseWork)) {
+      SUNDOG_RETURN_IF_ERROR(measure_noise(program, inputs, rounding, seed, *whole));
     }
-    return expected;
+    return whole;
   }
+  std::vector<ExpectedTensor> expected(program.outputs.size());
   for (const Corner corner : {Corner::kFirst, Corner::kLast, Corner::kDrawn}) {
     evaluation.region = sample(program, corner, max_work / 3, seed);
-    auto values = evaluate(program, inputs, evaluation);
-    if (!values.ok()) return values.error();
+    const auto sampled = evaluated(program, inputs, evaluation);
+    if (!sampled.ok()) return sampled.error();
     for (size_t i = 0; i < expected.size(); ++i) {
-      for (size_t e = 0; e < (*values)[i].size(); ++e) {
-        if (std::isnan((*values)[i][e])) continue;  // outside of the region
+      const ExpectedTensor& from = (*sampled)[i];
+      for (size_t e = 0; e < from.values.size(); ++e) {
+        if (std::isnan(from.values[e])) continue;  // outside of the region
         expected[i].elements.push_back(static_cast<int64_t>(e));
-        expected[i].values.push_back((*values)[i][e]);
+        expected[i].values.push_back(from.values[e]);
+        if (!from.slack.empty()) expected[i].slack.push_back(from.slack[e]);
       }
     }
   }
@@ -351,18 +391,16 @@ double program_work(const Program& program) {
 
 double kernel_tolerance(const Program& program, const MuGraph& graph) {
   double unit = 0;
-  for (const Output& output : program.outputs) {
-    unit = std::max(unit, unit_roundoff(output.tensor.dtype));
-  }
+  const auto consider = [&unit](DType dtype) {
+    if (!is_integer(dtype)) unit = std::max(unit, unit_roundoff(dtype));
+  };
+  for (const Output& output : program.outputs) consider(output.tensor.dtype);
   for (const DeviceTensor& tensor : graph.tensors) {
-    if (tensor.role == TensorRole::kIntermediate) {
-      unit = std::max(unit, unit_roundoff(tensor.decl.dtype));
-    }
+    if (tensor.role == TensorRole::kIntermediate) consider(tensor.decl.dtype);
   }
   for (const Kernel& kernel : graph.kernels) {
     for (const Computation& computation : kernel.computations) {
-      if (is_plain_load(kernel, computation)) continue;
-      unit = std::max(unit, unit_roundoff(computation.dtype));
+      if (!is_plain_load(kernel, computation)) consider(computation.dtype);
     }
   }
   double longest = 64;
@@ -398,12 +436,15 @@ OutputCheck check_output(const TensorDecl& tensor, const TensorMemory& memory,
     const int64_t e = element(i);
     const double x = load(tensor, memory, position_of[static_cast<size_t>(e)]);
     const double scale = scales.rows[static_cast<size_t>(e / length)];
-    const double error = relative_error(tensor.dtype, x, expected.values[i], scale, tolerance);
+    const double slack = expected.slack.empty() ? 0 : expected.slack[i];
+    const double error =
+        relative_error(tensor.dtype, x, expected.values[i], slack, scale, tolerance);
     ++check.compared;
     const double noise = kMostNoise * scales.noise[static_cast<size_t>(e / length)];
-    if (error > tolerance && std::abs(x - expected.values[i]) <= noise) continue;
+    const bool whole_number = is_integer(tensor.dtype);
+    if (!whole_number && error > tolerance && std::abs(x - expected.values[i]) <= noise) continue;
     check.max_rel_error = std::max(check.max_rel_error, error);
-    if (error <= tolerance) continue;
+    if (whole_number ? error == 0 : error <= tolerance) continue;
     if (wrong++ == 0) {
       check.failure =
           element_name(tensor, e) + " is " + number(x) + ", expected " + number(expected.values[i]);

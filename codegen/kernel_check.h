@@ -9,7 +9,9 @@
 // what single precision leaves open is allowed, too: a small multiple of how far the plain program
 // in f32 is from float64, on the row.
 // NaN is wrong unless the reference has it; infinities must agree, after rounding to the output's
-// type.
+// type.  An output of integers must be the reference, rounded; where the reference lies within that
+// distance of a tie, either side.  Where the program itself rounds to integers, the last bits of
+// what it rounds may decide: each element has the slack by which moving them moves it.
 #pragma once
 
 #include <cstddef>
@@ -48,6 +50,7 @@ struct ExpectedTensor {
   std::vector<int64_t> elements;
   std::vector<double> values;
   std::vector<double> noise = {};  // of each value, absolute; empty: not measured
+  std::vector<double> slack = {};  // of each value; empty: none
 };
 
 // Expected outputs by core/evaluate.h: all elements if the program's work is at most `max_work`

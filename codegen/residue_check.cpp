@@ -75,6 +75,12 @@ bool stores_bytes(const MuGraph& graph) {
   for (const DeviceTensor& tensor : graph.tensors) narrow |= bytes(tensor.decl.dtype) == 1;
   for (const Kernel& kernel : graph.kernels) {
     for (const Computation& each : kernel.computations) narrow |= bytes(each.dtype) == 1;
+    // A cast that is kept goes through its type.
+    for (TermId id = 0; id < kernel.terms.size(); ++id) {
+      const auto* apply = std::get_if<ApplyTerm>(&kernel.terms[id]);
+      const auto* cast = apply == nullptr ? nullptr : std::get_if<op::Cast>(&apply->op);
+      narrow |= cast != nullptr && bytes(cast->to) == 1;
+    }
   }
   return narrow;
 }

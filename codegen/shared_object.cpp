@@ -3,7 +3,6 @@
 // once where an array in C text would take seconds.
 #include "codegen/shared_object.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,31 +14,12 @@
 #include "codegen/emulator_toolchain.h"
 #include "core/join.h"
 #include "core/process.h"
+#include "core/temporary_folder.h"
 
 namespace sundog::codegen {
 namespace {
 
 namespace fs = std::filesystem;
-
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::error_code error;
-    std::string name = (fs::temp_directory_path(error) / "sundog-save-XXXXXX").string();
-    if (!error && mkdtemp(name.data()) != nullptr) path_ = name;
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  ~ScratchFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  bool made() const { return !path_.empty(); }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 std::string number(int64_t value) { return std::to_string(value); }
 
@@ -143,9 +123,9 @@ Status write_shared_object(const std::string& path, const LaunchPlan& plan,
     error.message = "saving a kernel needs a C compiler: " + error.message;
     return error;
   }
-  const ScratchFolder scratch;
-  if (!scratch.made()) return io_error("cannot make a temporary folder", "TMPDIR chooses another");
-  const fs::path& folder = scratch.path();
+  const Result<TemporaryFolder> scratch = TemporaryFolder::make("save");
+  if (!scratch.ok()) return scratch.error();
+  const fs::path& folder = scratch->path();
   SUNDOG_RETURN_IF_ERROR(write_file(folder / "kernel.c", shared_object_source(plan, code)));
   SUNDOG_RETURN_IF_ERROR(write_file(folder / "result.bin", result));
   for (size_t i = 0; i < code.size(); ++i) {

@@ -176,6 +176,13 @@ bool is_widening(DType from, DType to) {
          smallest >= b.min_exponent - b.significand + 1 && (b.has_infinity || !a.has_infinity);
 }
 
+bool is_integer(DType dtype) { return dtype == DType::kI8; }
+
+bool keeps_cast(Rounding rounding, DType to) {
+  if (is_integer(to)) return true;
+  return rounding == Rounding::kEager && !is_widening(DType::kF32, to);
+}
+
 double round_to(DType dtype, double x) {
   switch (dtype) {
     case DType::kF64:
@@ -191,6 +198,13 @@ double round_to(DType dtype, double x) {
       return round_float(format_of(dtype), x);
   }
   SUNDOG_CHECK(false);
+}
+
+double round_settled(DType dtype, double x) {
+  constexpr double kSplit = 0x1p13 + 1;  // Veltkamp: the upper 40 of 53 bits
+  const double scaled = x * kSplit;
+  if (!std::isfinite(scaled)) return round_to(dtype, x);
+  return round_to(dtype, scaled - (scaled - x));
 }
 
 uint64_t encode(DType dtype, double x) {

@@ -27,9 +27,27 @@ double unit_roundoff(DType dtype);
 // True if every value of `from` is a value of `to`, so that the cast changes nothing.
 bool is_widening(DType from, DType to);
 
+// Whether values of the type are integers.
+bool is_integer(DType dtype);
+
+// What happens to the casts that are written in a program.
+//   kWide   those that only round to a narrower floating type are dropped: intermediates are real
+//           numbers, and what is stored narrower is a matter of storage
+//   kEager  every narrowing cast is kept in its place
+enum class Rounding : uint8_t { kWide, kEager };
+
+// Whether a cast to this type changes a value under a rounding: every meaning of programs asks
+// here. Rounding to integers is a step of the computation (quantisation), so it is kept under
+// either. Casts to f32 and wider never count: f32 is what the device keeps intermediates in.
+bool keeps_cast(Rounding rounding, DType to);
+
 // The value of `dtype` nearest to x, ties to even.  Overflow gives infinity for f16, bf16, f32 and
 // f8e5m2, NaN for f8e4m3 (which has no infinity) and saturates for i8.
 double round_to(DType dtype, double x);
+
+// The same where x is a float64 that stands for a real number: what is within 2^-40 of a tie is the
+// tie, so that x / 3 and x * (1 / 3) round alike where the real number lies halfway.
+double round_settled(DType dtype, double x);
 
 // Stored bits <-> value, little endian in the low bytes of the word.
 uint64_t encode(DType dtype, double x);

@@ -132,6 +132,7 @@ class Evaluator {
     n.reduce = reduce;
     n.to = to;
     n.precision = evaluation_.precision;
+    n.nudge = evaluation_.nudge;
     for (AxisId axis = 0; axis < sizes_.size(); ++axis) {
       n.ranges.push_back(range_of(axis, restricted - bound));
     }

@@ -18,9 +18,6 @@
 
 namespace sundog {
 
-// What happens to a narrowing cast that is written in a program: dropped, or kept in place.
-enum class Rounding : uint8_t { kWide, kEager };
-
 // Index values [begin, end) of an axis.
 struct AxisRange {
   AxisId axis = 0;
@@ -33,6 +30,9 @@ struct Evaluation {
   int threads = 2;
   std::vector<AxisRange> region;  // only output elements with these index values; others: NaN
   std::vector<uint32_t> outputs;  // positions in Program::outputs; empty: all
+  // Share of itself by which the argument of a cast to integers is moved before it is rounded:
+  // results that this changes hang on the last bits of what is rounded.
+  double nudge = 0;
 };
 
 // Values of a tensor in logical row-major order; exactly one of the two is used.

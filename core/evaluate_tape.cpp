@@ -65,7 +65,7 @@ struct Recorder {
   Value sqrt(Value a) { return unary(Code::kSqrt, a); }
   Value max(Value a, Value b) { return binary(Code::kMax, a, b); }
   Value cast(DType to, Value a) {
-    if (rounding == Rounding::kWide || is_widening(DType::kF32, to)) return a;
+    if (!keeps_cast(rounding, to)) return a;
     const Value v = unary(Code::kCast, a);
     tape[v].dtype = to;
     return v;
@@ -311,6 +311,11 @@ class Machine {
     return nest_.precision == Precision::kF32 ? static_cast<double>(static_cast<float>(x)) : x;
   }
 
+  double rounded(DType to, double x) const {
+    if (is_integer(to)) x += nest_.nudge * std::fabs(x);
+    return nest_.precision == Precision::kF32 ? round_to(to, x) : round_settled(to, x);
+  }
+
   // The value of an operand in a lane.
   double lane(uint32_t i, int64_t l) const {
     if (!varies_[i]) return scalar_[i];
@@ -396,7 +401,7 @@ class Machine {
       case Code::kSqrt:
         return each(i, [&](int64_t l) { return std::sqrt(lane(a, l)); });
       case Code::kCast:
-        return each(i, [&](int64_t l) { return round_to(t.dtype, lane(a, l)); });
+        return each(i, [&](int64_t l) { return rounded(t.dtype, lane(a, l)); });
       case Code::kCall:
         return each(i, [&](int64_t l) { return t.fn->eval(lane(a, l)); });
       case Code::kChoose:

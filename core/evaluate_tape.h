@@ -87,6 +87,7 @@ struct Nest {
   Affine to;                    // offset of the result; 0 for bound axes
   std::optional<AxisId> lanes;  // the vectorised axis, free or bound
   Precision precision = Precision::kF64;
+  double nudge = 0;  // Evaluation::nudge
 };
 
 // The axis along which most reads are contiguous.

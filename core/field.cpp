@@ -92,7 +92,7 @@ uint64_t mix(uint64_t seed, uint64_t key) {
   return x;
 }
 
-FieldImage::FieldImage(uint64_t seed, bool keep_casts) : seed_(seed), keep_casts_(keep_casts) {
+FieldImage::FieldImage(uint64_t seed, Rounding rounding) : seed_(seed), rounding_(rounding) {
   uint64_t base = mix(seed, 0) % (kP - 3) + 2;  // neither 0 nor 1 nor -1
   base = ModP::mul(base, base);                 // a square: of order Q
   for (auto& row : powers_) {
@@ -231,7 +231,7 @@ FieldImage::Value FieldImage::max(Value x, Value y) {
 }
 
 FieldImage::Value FieldImage::cast(DType to, Value x) {
-  if (!keep_casts_ || is_mark(x) || is_zero(x) || is_widening(DType::kF32, to)) return x;
+  if (!keeps_cast(rounding_, to) || is_mark(x) || is_zero(x)) return x;
   return oracle(kCast, mix(static_cast<uint64_t>(to), x.p));
 }
 

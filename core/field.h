@@ -41,9 +41,9 @@ class FieldImage {
   static constexpr uint64_t kUndefined = ~uint64_t{2};  // 0 / 0, inf - inf: stays undefined
 
   // The same seed gives the same images in any order of evaluation, with one exception: log(v) is x
-  // where exp(x) = v was computed before, else an oracle (exp(log(v)) = v likewise).  With
-  // `keep_casts` a narrowing cast is an oracle, else the identity.
-  explicit FieldImage(uint64_t seed, bool keep_casts = false);
+  // where exp(x) = v was computed before, else an oracle (exp(log(v)) = v likewise).  A cast
+  // that `rounding` keeps is an oracle.
+  explicit FieldImage(uint64_t seed, Rounding rounding = Rounding::kWide);
 
   // The input element that `key` names.
   Value random(uint64_t key) const;
@@ -79,7 +79,7 @@ class FieldImage {
   Value signed_infinity(int sign) const;
 
   uint64_t seed_;
-  bool keep_casts_;
+  Rounding rounding_;
   std::array<std::array<uint64_t, 256>, 8> powers_;  // G^(j * 256^i)
   struct Constant {
     Number number;

@@ -4,8 +4,8 @@
 //   FloatAlgebra<Precision::kF32>   every operation rounded to float32: the device
 //
 // What is stored narrower is rounded where the interpreter says so, unless `round_stores` is off
-// (the reference, in which only the last bits of inputs matter).  A narrowing cast is the identity
-// unless `round_casts` is on (`--rounding eager`).
+// (the reference, in which only the last bits of inputs matter).  Which casts round is a matter of
+// `rounding` (keeps_cast in core/dtype.h).
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ enum class Precision : uint8_t { kF64, kF32 };
 
 struct FloatOptions {
   bool round_stores = true;
-  bool round_casts = false;
+  Rounding rounding = Rounding::kWide;
 };
 
 template <Precision P>
@@ -42,7 +42,10 @@ class FloatAlgebra {
   double sqrt(double x) const { return rounded(std::sqrt(x)); }
   // A NaN stays one, whichever side it is on.
   double max(double x, double y) const { return x > y || std::isnan(x) ? x : y; }
-  double cast(DType to, double x) const { return options_.round_casts ? round_to(to, x) : x; }
+  double cast(DType to, double x) const {
+    if (!keeps_cast(options_.rounding, to)) return x;
+    return P == Precision::kF32 ? round_to(to, x) : round_settled(to, x);
+  }
   double call(const Fn& fn, double x) const { return rounded(fn.eval(x)); }
   double choose(Relation relation, double l, double r, double t, double e) const {
     return *decide(relation, l, r) ? t : e;

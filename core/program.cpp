@@ -1,6 +1,9 @@
 #include "core/program.h"
 
 #include <algorithm>
+#include <variant>
+
+#include "core/op.h"
 
 namespace sundog {
 
@@ -31,6 +34,15 @@ std::vector<int64_t> extents(const Program& program) {
   std::vector<int64_t> result;
   for (const Axis& axis : program.axes) result.push_back(axis.extent);
   return result;
+}
+
+bool casts_to_integers(const Program& program) {
+  for (TermId id = 0; id < program.terms.size(); ++id) {
+    const auto* apply = std::get_if<ApplyTerm>(&program.terms[id]);
+    const auto* cast = apply == nullptr ? nullptr : std::get_if<op::Cast>(&apply->op);
+    if (cast != nullptr && is_integer(cast->to)) return true;
+  }
+  return false;
 }
 
 std::optional<AxisId> find_axis(const Program& program, std::string_view name) {

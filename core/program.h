@@ -86,6 +86,9 @@ struct Program {
 // Extents of the axes, one entry an axis.
 std::vector<int64_t> extents(const Program& program);
 
+// Whether a cast of the program rounds to integers.
+bool casts_to_integers(const Program& program);
+
 std::optional<AxisId> find_axis(const Program& program, std::string_view name);
 std::optional<uint32_t> find_input(const Program& program, std::string_view name);
 

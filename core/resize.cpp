@@ -13,8 +13,9 @@ namespace {
 
 class ClassFinder {
  public:
-  explicit ClassFinder(const Program& program)
+  ClassFinder(const Program& program, LiteralPolicy literals)
       : program_(program),
+        literals_(literals),
         extents_(extents(program)),
         parent_(program.axes.size()),
         pinned_(program.axes.size(), 0) {
@@ -86,19 +87,12 @@ class ClassFinder {
   }
 
   void condition(const IndexExpr& e) {
-    bool follows = std::abs(e.constant) <= 1;
-    for (const bool negative : {false, true}) {
-      std::vector<IndexExpr::Item> items;
-      for (const auto& item : e.axes) {
-        if ((item.coefficient < 0) == negative) items.push_back(item);
-      }
-      follows = follows && is_mixed_radix(items, extents_) &&
-                (items.empty() || std::abs(items[0].coefficient) == 1);
-    }
-    if (!follows) pin(e);
+    const bool literal = std::abs(e.constant) > 1 && literals_ == LiteralPolicy::kPin;
+    if (literal || !follows_extents(e, extents_)) pin(e);
   }
 
   const Program& program_;
+  const LiteralPolicy literals_;
   const std::vector<int64_t> extents_;
   std::vector<uint32_t> parent_;
   std::vector<uint8_t> pinned_;
@@ -144,8 +138,12 @@ std::vector<TermId> copy_terms(const TermGraph& from, TermGraph& to, Index&& ind
 class KernelResizer {
  public:
   KernelResizer(const Kernel& before, const Kernel& after, const std::vector<int64_t>& old_axes,
-                const std::vector<int64_t>& new_axes)
-      : before_(before), after_(after), old_axes_(old_axes), new_axes_(new_axes) {}
+                const std::vector<int64_t>& new_axes, const Literals& literals)
+      : before_(before),
+        after_(after),
+        old_axes_(old_axes),
+        new_axes_(new_axes),
+        literals_(literals) {}
 
   IndexExpr index(const IndexExpr& e) const {
     std::vector<Part> parts = parts_of(e);
@@ -158,17 +156,22 @@ class KernelResizer {
   }
 
   // Conditions on tiles have constants such as 63 in `k.o * 128 <= q.o * 64 + 63`: the last index
-  // of the tile at q.o.  Those follow the tile.
+  // of the tile at q.o.  Those follow the tile; what is left beside them is at most 1, or a literal
+  // of the program.
   IndexCondition condition(const IndexCondition& c) {
     IndexCondition result = c;
     result.expr = index(c.expr);
-    if (c.expr.constant == 0 || unchanged(c.expr)) return result;
-    for (const auto& [low, high] :
-         {std::pair(false, false), {true, false}, {false, true}, {true, true}}) {
-      const int64_t left = c.expr.constant - hull(c.expr, low, high, false);
-      if (std::abs(left) > 1) continue;
-      result.expr.constant = hull(c.expr, low, high, true) + left;
-      return result;
+    const bool moves = !literals_.empty() && std::abs(c.expr.constant) > 1;
+    if (c.expr.constant == 0 || (unchanged(c.expr) && !moves)) return result;
+    for (const bool literal : {false, true}) {
+      for (const auto& [low, high] :
+           {std::pair(false, false), {true, false}, {false, true}, {true, true}}) {
+        const int64_t left = c.expr.constant - hull(c.expr, low, high, false);
+        const std::optional<int64_t> now = literal ? literals_.moved(left) : left;
+        if (!now || (std::abs(left) > 1) != literal || (literal && literals_.empty())) continue;
+        result.expr.constant = hull(c.expr, low, high, true) + *now;
+        return result;
+      }
     }
     failed_ = true;
     return result;
@@ -248,6 +251,7 @@ class KernelResizer {
   const Kernel& after_;
   const std::vector<int64_t>& old_axes_;
   const std::vector<int64_t>& new_axes_;
+  const Literals& literals_;
   bool failed_ = false;
 };
 
@@ -277,9 +281,12 @@ void set_factor_extents(Kernel& kernel, const std::vector<int64_t>& factor_exten
 
 }  // namespace
 
-AxisClasses axis_classes(const Program& program) { return ClassFinder(program).run(); }
+AxisClasses axis_classes(const Program& program, LiteralPolicy literals) {
+  return ClassFinder(program, literals).run();
+}
 
-Program with_extents(const Program& program, const std::vector<int64_t>& new_extents) {
+Program with_extents(const Program& program, const std::vector<int64_t>& new_extents,
+                     const Literals& literals) {
   SUNDOG_CHECK(new_extents.size() == program.axes.size());
   const std::vector<int64_t> old_extents = extents(program);
   Program result = program;
@@ -304,7 +311,9 @@ Program with_extents(const Program& program, const std::vector<int64_t>& new_ext
   const auto index = [&](const IndexExpr& e) { return resized(e, old_extents, new_extents); };
   const std::vector<TermId> now =
       copy_terms(program.terms, result.terms, index, [&](IndexCondition c) {
+        const int64_t constant = c.expr.constant;
         c.expr = index(c.expr);
+        if (std::abs(constant) > 1) c.expr.constant = literals.moved(constant).value_or(constant);
         return c;
       });
   for (Output& output : result.outputs) {
@@ -338,7 +347,7 @@ MuSizes sizes_of(const MuGraph& graph) {
   return sizes;
 }
 
-Result<MuGraph> with_sizes(const MuGraph& graph, const MuSizes& sizes) {
+Result<MuGraph> with_sizes(const MuGraph& graph, const MuSizes& sizes, const Literals& literals) {
   SUNDOG_CHECK(sizes.factors.size() == graph.kernels.size());
   const std::vector<int64_t> old_axes = axis_extents(graph);
   MuGraph result = graph;
@@ -359,7 +368,7 @@ Result<MuGraph> with_sizes(const MuGraph& graph, const MuSizes& sizes) {
   }
   for (size_t k = 0; k < graph.kernels.size(); ++k) {
     Kernel& kernel = result.kernels[k];
-    KernelResizer resizer(graph.kernels[k], kernel, old_axes, new_axes);
+    KernelResizer resizer(graph.kernels[k], kernel, old_axes, new_axes, literals);
     kernel.terms = TermGraph();
     const std::vector<TermId> now = copy_terms(
         graph.kernels[k].terms, kernel.terms, [&](const IndexExpr& e) { return resizer.index(e); },

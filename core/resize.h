@@ -3,8 +3,9 @@
 //
 // What an index expression says about sizes is kept: mixed radix numbers (4 * q.o + q.i, strides of
 // factors) follow the new extents.  A literal does not follow anything, so it pins: an axis that is
-// read shifted, strided or windowed keeps its extent, as does the dimension that it reads.  Two
-// axes that index the same dimension with the same extent are tied and change together.
+// read shifted, strided or windowed keeps its extent, as does the dimension that it reads; a
+// literal of a condition may move with the extents instead (core/resize_literals.h).  Two axes that
+// index the same dimension with the same extent are tied and change together.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 
 #include "core/mugraph.h"
 #include "core/program.h"
+#include "core/resize_literals.h"
 #include "core/status.h"
 
 namespace sundog {
@@ -21,12 +23,13 @@ struct AxisClasses {
   std::vector<uint32_t> class_of;  // per axis: the smallest axis of its class
   std::vector<uint8_t> pinned;     // per axis: its extent must stay
 };
-AxisClasses axis_classes(const Program& program);
+AxisClasses axis_classes(const Program& program, LiteralPolicy literals = LiteralPolicy::kPin);
 
 // The program with these extents, one an axis: tensors, parameters and splits follow.  Strides that
 // were given keep their order, without padding.
 // require: pinned axes keep their extent, axes of a class are equal, extents of empty axes stay 0.
-Program with_extents(const Program& program, const std::vector<int64_t>& new_extents);
+Program with_extents(const Program& program, const std::vector<int64_t>& new_extents,
+                     const Literals& literals = {});
 
 // Small extents: a distinct prime for each class that is free, from `least` on, but never more than
 // the axis has; pinned axes keep theirs.
@@ -42,7 +45,8 @@ MuSizes sizes_of(const MuGraph& graph);
 
 // The same structure at other sizes.  Error kUnsupported: a condition with a literal that does not
 // follow from tile sizes.  The result may still break check(), if the factors do not cover an axis.
-Result<MuGraph> with_sizes(const MuGraph& graph, const MuSizes& sizes);
+Result<MuGraph> with_sizes(const MuGraph& graph, const MuSizes& sizes,
+                           const Literals& literals = {});
 
 enum class ShrinkPolicy : uint8_t {
   // As few elements as show everything: factors of 2 and a few, ragged where the original is
@@ -58,9 +62,11 @@ enum class ShrinkPolicy : uint8_t {
 struct Shrunk {
   Program program;
   MuGraph graph;
+  Literals literals;  // that moved
 };
 
-// require: check(graph, program).ok().  Errors: as with_sizes.
-Result<Shrunk> shrink(const MuGraph& graph, const Program& program, ShrinkPolicy policy);
+// require: check(graph, program).ok().  Errors: as with_sizes; literals that cannot move.
+Result<Shrunk> shrink(const MuGraph& graph, const Program& program, ShrinkPolicy policy,
+                      LiteralPolicy literals = LiteralPolicy::kPin);
 
 }  // namespace sundog

@@ -19,6 +19,18 @@ bool is_mixed_radix(std::vector<IndexExpr::Item>& items, const std::vector<int64
   return true;
 }
 
+bool follows_extents(const IndexExpr& e, const std::vector<int64_t>& extents) {
+  for (const bool negative : {false, true}) {
+    std::vector<IndexExpr::Item> items;
+    for (const auto& item : e.axes) {
+      if ((item.coefficient < 0) == negative) items.push_back(item);
+    }
+    if (!is_mixed_radix(items, extents)) return false;
+    if (!items.empty() && std::abs(items[0].coefficient) != 1) return false;
+  }
+  return true;
+}
+
 IndexExpr resized(const IndexExpr& e, const std::vector<int64_t>& old_extents,
                   const std::vector<int64_t>& new_extents) {
   IndexExpr result{e.constant, {}, e.sizes};

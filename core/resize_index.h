@@ -20,4 +20,8 @@ IndexExpr resized(const IndexExpr& e, const std::vector<int64_t>& old_extents,
 TensorDecl resized(const TensorDecl& tensor, const std::vector<int64_t>& old_extents,
                    const std::vector<int64_t>& new_extents);
 
+// Whether the parts of an expression besides its constant follow a change of extents: mixed radix
+// numbers on either side.
+bool follows_extents(const IndexExpr& e, const std::vector<int64_t>& extents);
+
 }  // namespace sundog

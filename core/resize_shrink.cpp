@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -13,6 +14,9 @@
 
 namespace sundog {
 namespace {
+
+// An axis that is compared with a literal needs values on either side of it.
+constexpr int64_t kRoomForLiterals = 7;
 
 // How one kernel splits one axis.
 struct Split {
@@ -123,11 +127,18 @@ std::optional<std::vector<int64_t>> refit(const Split& split, int64_t extent, Sh
 
 class Shrinker {
  public:
-  Shrinker(const MuGraph& graph, const Program& program, ShrinkPolicy policy)
-      : graph_(graph), program_(program), policy_(policy), sizes_(sizes_of(graph)) {}
+  Shrinker(const MuGraph& graph, const Program& program, ShrinkPolicy policy,
+           LiteralPolicy literals)
+      : graph_(graph),
+        program_(program),
+        policy_(policy),
+        literals_(literals),
+        sizes_(sizes_of(graph)) {
+    if (literals == LiteralPolicy::kScale) compared_ = axes_of_literals(program);
+  }
 
   Result<Shrunk> run() {
-    const AxisClasses classes = axis_classes(program_);
+    const AxisClasses classes = axis_classes(program_, literals_);
     for (AxisId a = 0; a < program_.axes.size(); ++a) {
       if (classes.pinned[a] != 0) used_.insert(sizes_.axes[a]);
     }
@@ -142,17 +153,23 @@ class Shrinker {
     for (AxisId a = static_cast<AxisId>(program_.axes.size()); a < graph_.axes.size(); ++a) {
       shrink_partial(a);
     }
-    Result<MuGraph> graph = with_sizes(graph_, sizes_);
+    const std::vector<int64_t> extents(
+        sizes_.axes.begin(),
+        sizes_.axes.begin() + static_cast<std::ptrdiff_t>(program_.axes.size()));
+    std::optional<Literals> literals = Literals();
+    if (literals_ == LiteralPolicy::kScale) {
+      const ResizedProgram resized[] = {{program_, extents}};
+      literals = fit_literals(resized, tile_step());
+      if (!literals) return unsupported("its literals have no counterparts at small sizes");
+    }
+    Result<MuGraph> graph = with_sizes(graph_, sizes_, *literals);
     if (!graph.ok()) return graph.error();
     // Where two kernels no longer cut an axis alike, the second is launched; it means the same.
     for (uint32_t k = 0; k < graph->kernels.size(); ++k) {
       Kernel& kernel = graph->kernels[k];
       if (kernel.via != Via::kKernel && !arrival_of(*graph, k).ok()) kernel.via = Via::kKernel;
     }
-    const std::vector<int64_t> extents(
-        sizes_.axes.begin(),
-        sizes_.axes.begin() + static_cast<std::ptrdiff_t>(program_.axes.size()));
-    Shrunk result{with_extents(program_, extents), *std::move(graph)};
+    Shrunk result{with_extents(program_, extents, *literals), *std::move(graph), *literals};
     for (size_t i = 0; i < program_.inputs.size(); ++i) {
       result.graph.tensors[i].decl = result.program.inputs[i];
     }
@@ -176,7 +193,9 @@ class Shrinker {
     }
     const int64_t original = graph_.axes[members[0]].extent;
     const bool distinct = policy_ == ShrinkPolicy::kFewElements;
-    for (int64_t extent = 2; extent < original; ++extent) {
+    const bool compared = std::any_of(members.begin(), members.end(),
+                                      [&](AxisId axis) { return compared_.has(axis); });
+    for (int64_t extent = compared ? kRoomForLiterals : 2; extent < original; ++extent) {
       if (distinct && used_.contains(extent)) continue;
       std::vector<std::vector<int64_t>> fits;
       for (const Split& split : splits) {
@@ -191,6 +210,21 @@ class Shrinker {
       return;
     }
     used_.insert(original);
+  }
+
+  // Where a literal stands in a tile is kept: with tiles of their own extents it moves by whole
+  // ones.
+  int64_t tile_step() const {
+    if (policy_ != ShrinkPolicy::kKeepTiles) return 1;
+    int64_t step = 1;
+    for (const Kernel& kernel : graph_.kernels) {
+      for (const AxisId axis : compared_) {
+        for (const AxisId factor : factors_of(kernel, axis)) {
+          step = std::lcm(step, kernel.factors[factor].stride);
+        }
+      }
+    }
+    return step;
   }
 
   // An axis of partial results has the extent of its factor; kernels that split it do so as before
@@ -213,14 +247,17 @@ class Shrinker {
   const MuGraph& graph_;
   const Program& program_;
   const ShrinkPolicy policy_;
+  const LiteralPolicy literals_;
+  AxisSet compared_;  // with literals that move
   MuSizes sizes_;
   std::set<int64_t> used_;
 };
 
 }  // namespace
 
-Result<Shrunk> shrink(const MuGraph& graph, const Program& program, ShrinkPolicy policy) {
-  return Shrinker(graph, program, policy).run();
+Result<Shrunk> shrink(const MuGraph& graph, const Program& program, ShrinkPolicy policy,
+                      LiteralPolicy literals) {
+  return Shrinker(graph, program, policy, literals).run();
 }
 
 }  // namespace sundog

@@ -39,6 +39,10 @@ struct ProgramReference {
 };
 std::optional<ProgramReference> program_reference(std::string_view text);
 
+// A line `# rounding: wide|eager` among the first comment lines of a text: what it was made with.
+std::optional<Rounding> rounding_reference(std::string_view text);
+std::string rounding_line(Rounding rounding);
+
 // The text of a program or µGraph.  Reading it back gives renumbered(p), renumbered(g).
 std::string print(const Program& program);
 std::string print(const MuGraph& graph, const Program& program);

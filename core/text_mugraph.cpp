@@ -180,4 +180,23 @@ std::optional<ProgramReference> program_reference(std::string_view text) {
   return result;
 }
 
+std::string rounding_line(Rounding rounding) {
+  return rounding == Rounding::kEager ? "# rounding: eager\n" : "# rounding: wide\n";
+}
+
+std::optional<Rounding> rounding_reference(std::string_view text) {
+  while (text.starts_with('#')) {
+    const size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
+    for (const Rounding rounding : {Rounding::kWide, Rounding::kEager}) {
+      std::string line = rounding_line(rounding);
+      line.pop_back();
+      const std::string_view rest = text.substr(0, end);
+      if (!rest.starts_with(line)) continue;
+      if (rest.find_first_not_of(" \t\r\n", line.size()) == std::string_view::npos) return rounding;
+    }
+    text.remove_prefix(end);
+  }
+  return std::nullopt;
+}
+
 }  // namespace sundog

@@ -25,7 +25,7 @@ std::string view_key(const View& v, RangeClass extra) {
 }  // namespace
 
 Bank::Bank(const Program& program, const BankOptions& options)
-    : program_(&program), options_(options), field_(options.seed, options.keep_casts) {
+    : program_(&program), options_(options), field_(options.seed, options.rounding) {
   add_axes();
   one_ = intern({}, 0, {field_.constant(Number(1))});
   classes_[one_].leaf = LeafKind::kConstant;

@@ -104,7 +104,7 @@ struct BankOptions {
   uint64_t seed = 1;
   int64_t shortest_loop = 128;  // reduced axes that are longer get a step factor
   size_t most_classes = 2000;
-  bool keep_casts = false;  // rounding eager: narrowing casts stay
+  Rounding rounding = Rounding::kWide;  // which casts stay
 };
 
 class Bank {

@@ -304,7 +304,7 @@ CheckpointIdentity checkpoint_identity(const Program& program, const Device& dev
   CheckpointIdentity id;
   id.program = hash_bytes(print(program));
   id.device = hash_device(device);
-  id.space = mix(hash_bytes(print(space)), space.keep_casts ? 1 : 0);
+  id.space = mix(hash_bytes(print(space)), static_cast<uint64_t>(space.rounding));
   id.options = mix(seed, memory_bytes);
   for (const auto& run : banks) id.banks = hash_bank(id.banks, *run);
   return id;

@@ -18,7 +18,8 @@ namespace {
 // Which primitives an operator's body uses.
 struct Probe {
   struct Value {};
-  int ring = 0, quotients = 0, exps = 0, casts = 0, others = 0;
+  Rounding rounding;
+  int ring = 0, quotients = 0, exps = 0, dropped = 0, others = 0;
 
   Value count(int& n) {
     ++n;
@@ -32,13 +33,13 @@ struct Probe {
   Value log(Value) { return count(others); }
   Value sqrt(Value) { return count(others); }
   Value max(Value, Value) { return count(others); }
-  Value cast(DType, Value) { return count(casts); }
+  Value cast(DType to, Value) { return count(keeps_cast(rounding, to) ? others : dropped); }
   Value call(const Fn&, Value) { return count(others); }
   Value choose(Relation, Value, Value, Value, Value) { return count(others); }
 
-  bool only_casts() const { return casts > 0 && ring + quotients + exps + others == 0; }
+  bool is_identity() const { return dropped > 0 && ring + quotients + exps + others == 0; }
   bool is_transparent() const {
-    if (others > 0 || casts > 0) return false;
+    if (others > 0 || dropped > 0) return false;
     return quotients + exps == 0 || (quotients + exps == 1 && ring == 0);
   }
 };
@@ -124,10 +125,10 @@ class Importer {
 
   ClassId import_apply(const ApplyTerm& t) {
     const std::vector<ClassId> in = operand_classes(t);
-    Probe probe;
+    Probe probe{bank_.options().rounding};
     const std::array<Probe::Value, 4> values{};
     apply(probe, t.op, std::span<const Probe::Value>(values.data(), in.size()));
-    if (probe.only_casts() && !bank_.options().keep_casts) return in[0];
+    if (probe.is_identity()) return in[0];
     if (!probe.is_transparent()) return bank_.opaque(t, in);
     ClassAlgebra algebra{bank_};
     return apply(algebra, t.op, std::span<const ClassId>(in));

@@ -16,7 +16,7 @@ MadeBank make_bank(const Program& program, AxisSet parts, uint64_t seed, const S
   o.parts = parts;
   o.seed = seed;
   o.shortest_loop = space.shortest_loop;
-  o.keep_casts = space.keep_casts;
+  o.rounding = space.rounding;
   MadeBank made;
   made.run.bank = std::make_unique<Bank>(program, o);
   Bank& bank = *made.run.bank;

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "core/dtype.h"
+
 namespace sundog::search {
 
 struct SearchSpace {
@@ -29,7 +31,7 @@ struct SearchSpace {
   // Between two kernels any term may be stored, not only those that experience says are worth it
   // (search/term_table.h).
   bool store_anything = false;
-  bool keep_casts = false;  // rounding eager
+  Rounding rounding = Rounding::kWide;  // which casts stay
 };
 
 }  // namespace sundog::search

@@ -13,7 +13,7 @@
 namespace sundog::search {
 
 // Every field, one a line, in the order of the message; parse_space(print(s)) == s but for
-// `keep_casts`, which --rounding decides.
+// `rounding`, which --rounding decides.
 std::string print(const SearchSpace& space);
 
 // Errors, with line and column: not such a text, a field that does not exist or is given twice, a

@@ -299,16 +299,13 @@ class Superoptimizer {
 
 Result<Baseline> baseline(const Program& program, const Device& device) {
   const Machine machine = machine_of(device);
-  GraphPlan plan = unfused_plan(program);
-  std::vector<std::vector<int64_t>> tiles;
-  for (KernelPlan& k : plan.kernels) {
-    const auto sized = size_kernel(k, profile(plan.graph, k.kernel, k.wide), {}, machine);
-    if (!sized) return unsupported("kernel '" + k.kernel.name + "' does not fit the device");
-    tiles.push_back(sized->tiles);
-  }
+  Result<SizedPlan> sized = sized_unfused_plan(program, machine);
+  if (!sized.ok()) return sized.error();
   Baseline out;
   out.bound_us = program_bound(program, machine);
-  out.unfused = candidate_of(finish(std::move(plan), tiles, {}, machine), "unfused", machine);
+  out.unfused = candidate_of(
+      finish(std::move(sized->plan), sized->tiles, sized->part_counts, machine), "unfused",
+      machine);
   SUNDOG_RETURN_IF_ERROR(check(out.unfused.graph, program));
   return out;
 }

@@ -2,7 +2,9 @@
 // query change nothing.  Which ones is read off the condition, an affine expression over factors:
 // at the tile index that makes it smallest it has to hold, or no element of the tile is kept.
 // Whether skipping is right is read off the values: -inf is nothing to a maximum, exp(-inf - m) = 0
-// is nothing to a sum, and a running maximum that does not move rescales nothing.
+// is nothing to a sum, and a running maximum that does not move rescales nothing.  A window has two
+// masks, one inside the other: an element is kept where both hold, so a tile changes something only
+// where each holds somewhere in it.  What several reductions of a loop have in common is skipped.
 #include "search/trim_masked.h"
 
 #include <algorithm>
@@ -12,8 +14,33 @@
 namespace sundog::search {
 namespace {
 
-// What a term is in an iteration in which all elements are masked.
-enum class Masked : uint8_t { kMinusInfinity, kZero, kOther };
+// What a term is in an iteration in which all elements are masked, by any one of these conditions.
+enum class Kind : uint8_t { kMinusInfinity, kZero, kOther };
+struct Masked {
+  Kind kind = Kind::kOther;
+  std::vector<IndexCondition> masks;
+  bool always = false;  // a constant: whatever the conditions
+};
+
+Masked with_all_of(Kind kind, const Masked& a, const Masked& b) {
+  Masked both{kind, a.masks, a.always || b.always};
+  both.masks.insert(both.masks.end(), b.masks.begin(), b.masks.end());
+  return both;
+}
+
+// Where either alone would not do.
+Masked with_common(const Masked& a, const Masked& b) {
+  if (a.kind != b.kind) return {};
+  if (a.always) return b;
+  if (b.always) return a;
+  Masked common{a.kind, {}, false};
+  for (const IndexCondition& mask : a.masks) {
+    if (std::find(b.masks.begin(), b.masks.end(), mask) != b.masks.end()) {
+      common.masks.push_back(mask);
+    }
+  }
+  return common;
+}
 
 class Trimmer {
  public:
@@ -35,67 +62,75 @@ class Trimmer {
 
   void trim(Loop& loop) {
     values_.clear();
-    mask_.reset();
-    several_masks_ = false;
-    bool accumulates = false;
+    std::optional<Masked> common;  // of the loop's accumulators
     for (const Statement& s : loop.body) {
       const auto* compute = std::get_if<Compute>(&s.node);
       if (compute == nullptr) return;
       const Computation& c = kernel_.computations[compute->computation];
       const auto* reduce = std::get_if<ReduceTerm>(&kernel_.terms[c.value]);
       const Masked m = masked(reduce == nullptr ? c.value : reduce->operand);
-      values_[compute->computation] = m;
-      if (reduce == nullptr || !reduce->axes.has(loop.factor)) continue;
-      accumulates = true;
-      const Masked needed =
-          reduce->kind == ReduceKind::kMax ? Masked::kMinusInfinity : Masked::kZero;
-      if (m != needed) return;
+      const bool accumulates = reduce != nullptr && reduce->axes.has(loop.factor);
+      // Inside its loop an accumulator has the value of the iterations so far.
+      values_[compute->computation] = accumulates ? Masked() : m;
+      if (!accumulates) continue;
+      const Kind needed = reduce->kind == ReduceKind::kMax ? Kind::kMinusInfinity : Kind::kZero;
+      if (m.kind != needed) return;
+      Masked same = m;
+      if (common) same.kind = common->kind;
+      common = common ? with_common(*common, same) : m;
     }
-    if (!accumulates || !mask_ || several_masks_) return;
-    if (const auto condition = easiest(*mask_, loop.factor)) loop.trim.push_back(*condition);
+    if (!common) return;
+    for (const IndexCondition& mask : common->masks) {
+      const auto condition = easiest(mask, loop.factor);
+      if (!condition) continue;
+      const auto known = std::find(loop.trim.begin(), loop.trim.end(), *condition);
+      if (known == loop.trim.end()) loop.trim.push_back(*condition);
+    }
   }
 
   Masked masked(TermId term) {
     const Term& t = kernel_.terms[term];
     if (const auto* local = std::get_if<LocalTerm>(&t)) {
       const auto it = values_.find(local->computation);
-      return it == values_.end() ? Masked::kOther : it->second;
+      return it == values_.end() ? Masked() : it->second;
     }
     if (const auto* constant = std::get_if<ConstantTerm>(&t)) return of(constant->value);
     if (const auto* select = std::get_if<SelectTerm>(&t)) {
-      if (masked(select->otherwise) != Masked::kMinusInfinity) return Masked::kOther;
-      several_masks_ = several_masks_ || (mask_ && !(*mask_ == select->condition));
-      mask_ = select->condition;
-      return Masked::kMinusInfinity;
+      const Masked otherwise = masked(select->otherwise);
+      if (otherwise.kind == Kind::kOther || !otherwise.always) return {};
+      const Masked then = masked(select->then);
+      Masked result{otherwise.kind, {select->condition}, false};
+      return then.kind == result.kind ? with_all_of(result.kind, result, then) : result;
     }
     if (const auto* compare = std::get_if<CompareTerm>(&t)) {
-      const Masked then = masked(compare->then), otherwise = masked(compare->otherwise);
-      return then == otherwise ? then : Masked::kOther;
+      return with_common(masked(compare->then), masked(compare->otherwise));
     }
     if (const auto* apply = std::get_if<ApplyTerm>(&t)) return of(*apply);
-    return Masked::kOther;
+    return {};
   }
 
   static Masked of(const Number& n) {
-    if (n.is_infinite() && n.is_negative()) return Masked::kMinusInfinity;
-    return n == Number(0) ? Masked::kZero : Masked::kOther;
+    if (n.is_infinite() && n.is_negative()) return {Kind::kMinusInfinity, {}, true};
+    return n == Number(0) ? Masked{Kind::kZero, {}, true} : Masked();
   }
 
   Masked of(const ApplyTerm& apply) {
     std::vector<Masked> in;
     for (TermId o : apply.operands) in.push_back(masked(o));
     if (std::holds_alternative<op::Exp>(apply.op)) {
-      return in[0] == Masked::kMinusInfinity ? Masked::kZero : Masked::kOther;
+      if (in[0].kind != Kind::kMinusInfinity) return {};
+      return {Kind::kZero, in[0].masks, in[0].always};
     }
     if (std::holds_alternative<op::Mul>(apply.op)) {
-      const bool zero = in[0] == Masked::kZero || in[1] == Masked::kZero;
-      return zero ? Masked::kZero : Masked::kOther;
+      const bool left = in[0].kind == Kind::kZero, right = in[1].kind == Kind::kZero;
+      if (left && right) return with_all_of(Kind::kZero, in[0], in[1]);
+      return left ? in[0] : right ? in[1] : Masked();
     }
     if (std::holds_alternative<op::Sub>(apply.op)) {
       // From -inf a maximum is taken, which the code around it keeps from being -inf itself.
-      return in[0] == Masked::kMinusInfinity ? Masked::kMinusInfinity : Masked::kOther;
+      return in[0].kind == Kind::kMinusInfinity ? in[0] : Masked();
     }
-    return Masked::kOther;
+    return {};
   }
 
   // The condition at the tile index at which it holds soonest; nothing if it does not vary with the
@@ -119,8 +154,6 @@ class Trimmer {
   Kernel& kernel_;
   AxisSet around_;
   std::map<uint32_t, Masked> values_;
-  std::optional<IndexCondition> mask_;
-  bool several_masks_ = false;
 };
 
 }  // namespace

@@ -3,6 +3,10 @@
 // this µGraph is as exact as kernels get and anything that is refused for its numbers is compared
 // with it.
 //
+// A reduction to few results would leave the device to a few blocks.  A library splits it, and a
+// baseline that does not is a straw man: long reductions are cut into parts where the cost model
+// finds that faster.
+//
 // A reduction may stand under a select that keeps its reads in range (`select(i < a, sum[k](x[i,
 // k]), 0)`).  In a kernel of its own it is computed for every i, so the condition moves into its
 // operand; the same reduction under two conditions is two kernels.
@@ -10,7 +14,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <functional>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -19,6 +25,7 @@
 #include "core/check.h"
 #include "search/hoist_loads.h"
 #include "search/roles.h"
+#include "search/sizes.h"
 #include "search/term_copy.h"
 
 namespace sundog::search {
@@ -57,7 +64,8 @@ bool stays_inside(const Program& program, const IndexExpr& e, int64_t extent) {
 
 class Unfuser {
  public:
-  explicit Unfuser(const Program& program) : program_(program), plan_(empty_plan(program)) {
+  Unfuser(const Program& program, const std::set<TermId>& split)
+      : program_(program), split_(split), plan_(empty_plan(program)) {
     for (AxisId a = 0; a < program.axes.size(); ++a) identity_.push_back(IndexExpr::of(a));
   }
 
@@ -199,15 +207,26 @@ class Unfuser {
         "k" + std::to_string(plan_.kernels.size()) + "_" + plan_.graph.tensors[tensor].decl.name;
     const auto* reduce = std::get_if<ReduceTerm>(&program_.terms[term]);
     if (cuts_.contains(key(term, {}))) reduce = nullptr;  // an output that is a cut: a copy
+    if (reduce != nullptr && split_.contains(term)) {
+      emit_parts(term, guard, free, tensor);
+      return;
+    }
     const AxisSet reduced = reduce == nullptr ? AxisSet() : reduce->axes;
     for (AxisId a : free) add_split(kernel, plan_.graph, a, false);
     for (AxisId a : reduced) add_split(kernel, plan_.graph, a, true);
+    const TermId value = value_of(kernel.kernel, term, guard, {});
+    auto index = default_index(kernel.kernel, plan_.graph.tensors[tensor].decl);
+    add_kernel(std::move(kernel), value, tensor, std::move(index));
+  }
+
+  // One computation, accumulated over the loops and stored.
+  void add_kernel(KernelPlan kernel, TermId value, uint32_t tensor, std::vector<IndexExpr> index) {
     Computation c;
-    c.name = "r";
+    c.name = result_name(tensor);
     for (const Split& s : kernel.splits) {
       if (!s.looped) c.axes.push_back(s.inner);
     }
-    c.value = value_of(kernel.kernel, term, guard);
+    c.value = value;
     kernel.kernel.computations.push_back(std::move(c));
     std::vector<Statement> body = {{Compute{0}}};
     for (const Split& s : kernel.splits) {
@@ -215,13 +234,84 @@ class Unfuser {
     }
     Kernel& k = kernel.kernel;
     k.body = std::move(body);
-    k.body.push_back({Store{0, tensor, default_index(k, plan_.graph.tensors[tensor].decl)}});
+    k.body.push_back({Store{0, tensor, std::move(index)}});
     hoist_loads(plan_.graph, k);
     plan_.kernels.push_back(std::move(kernel));
   }
 
-  // Copies the term into the kernel; cuts below it are reads of their tensors.
-  TermId value_of(Kernel& kernel, TermId term, const Guard& guard) {
+  // A reduction as two kernels: parts of its longest axis over the grid, and their join.
+  void emit_parts(TermId term, const Guard& guard, AxisSet free, uint32_t tensor) {
+    const auto& reduce = std::get<ReduceTerm>(program_.terms[term]);
+    AxisId longest = *reduce.axes.begin();
+    for (AxisId a : reduce.axes) {
+      if (program_.axes[a].extent > program_.axes[longest].extent) longest = a;
+    }
+    const auto part_axis = static_cast<AxisId>(plan_.graph.axes.size());
+    const int part = static_cast<int>(plan_.parts.size());
+    const std::string name = part_name(longest);
+    plan_.graph.axes.push_back({name, 2, static_cast<uint32_t>(plan_.kernels.size()), 0});
+    plan_.parts.push_back({longest, part_axis, program_.axes[longest].extent, 2});
+    std::vector<AxisId> axes = {part_axis};
+    for (AxisId a : free) axes.push_back(a);
+    const std::string of = plan_.graph.tensors[tensor].decl.name;
+    std::string partial_name = of + "_parts";
+    while (is_taken(partial_name)) partial_name += "_";
+    const uint32_t partial = add_intermediate(plan_.graph, partial_name, axes);
+
+    KernelPlan kernel;
+    kernel.kernel.name = "k" + std::to_string(plan_.kernels.size()) + "_" + partial_name;
+    for (AxisId a : free) add_split(kernel, plan_.graph, a, false);
+    // Factors of an axis stand in their order: the part is outermost.
+    const auto factor = static_cast<AxisId>(kernel.kernel.factors.size());
+    kernel.kernel.factors.push_back({name, longest, 1, 1});
+    kernel.kernel.grid.push_back(factor);
+    plan_.graph.axes[part_axis].factor = factor;
+    for (AxisId a : reduce.axes) {
+      Split& split = add_split(kernel, plan_.graph, a, true);
+      if (a != longest) continue;
+      split.part = factor;
+      split.shared_part = part;
+    }
+    const TermId value = value_of(kernel.kernel, term, guard, AxisSet::of(factor));
+    std::vector<IndexExpr> index = {IndexExpr::of(factor)};
+    for (AxisId a : free) index.push_back(axis_index(kernel.kernel, a));
+    add_kernel(std::move(kernel), value, partial, std::move(index));
+
+    KernelPlan join;
+    join.kernel.name = "k" + std::to_string(plan_.kernels.size()) + "_" + of;
+    for (AxisId a : free) add_split(join, plan_.graph, a, false);
+    Split& parts = add_split(join, plan_.graph, part_axis, true);
+    parts.whole_part = part;
+    AxisSet over = AxisSet::of(parts.outer);
+    over.insert(parts.inner);
+    const TermId read = join.kernel.terms.input(
+        partial, default_index(join.kernel, plan_.graph.tensors[partial].decl));
+    const TermId joined = join.kernel.terms.reduce(reduce.kind, over, read);
+    index = default_index(join.kernel, plan_.graph.tensors[tensor].decl);
+    add_kernel(std::move(join), joined, tensor, std::move(index));
+  }
+
+  // What is stored, as the program calls it: "m" to the tensor m_t, "r1" to the tensor t1.
+  std::string result_name(uint32_t tensor) const {
+    std::string name = plan_.graph.tensors[tensor].decl.name;
+    if (const size_t at = name.rfind("_parts"); at != std::string::npos) name.resize(at);
+    for (const Definition& d : program_.definitions) {
+      if (d.name == name || d.name + "_t" == name) return d.name;
+    }
+    const bool numbered = name.size() > 1 && name[0] == 't' && std::isdigit(name[1]) != 0;
+    return "r" + (numbered ? name.substr(1) : "");
+  }
+
+  std::string part_name(AxisId axis) const {
+    std::string name = program_.axes[axis].name + ".s";
+    const auto taken = [&](const MuAxis& a) { return a.name == name; };
+    while (std::any_of(plan_.graph.axes.begin(), plan_.graph.axes.end(), taken)) name += "'";
+    return name;
+  }
+
+  // Copies the term into the kernel; cuts below it are reads of their tensors.  The root reduction
+  // leaves the factors in `kept` alone.
+  TermId value_of(Kernel& kernel, TermId term, const Guard& guard, AxisSet kept) {
     std::vector<IndexExpr> index_of;
     for (AxisId a = 0; a < program_.axes.size(); ++a) index_of.push_back(axis_index(kernel, a));
     if (cuts_.contains(key(term, {}))) return copy_guarded(kernel, term, kNoTerm, {}, index_of);
@@ -234,7 +324,7 @@ class Unfuser {
       value = kernel.terms.push(SelectTerm{{copier.copy(c.expr), c.relation}, value, zero});
     }
     if (reduce == nullptr) return value;
-    return kernel.terms.reduce(reduce->kind, copier.copy(reduce->axes), value);
+    return kernel.terms.reduce(reduce->kind, copier.copy(reduce->axes) - kept, value);
   }
 
   // `self` is the term that the kernel computes: not to be read from where it is about to be
@@ -297,6 +387,7 @@ class Unfuser {
   }
 
   const Program& program_;
+  const std::set<TermId>& split_;
   GraphPlan plan_;
   std::vector<IndexExpr> identity_;
   std::map<TermId, bool> inside_;
@@ -309,6 +400,93 @@ class Unfuser {
 
 }  // namespace
 
-GraphPlan unfused_plan(const Program& program) { return Unfuser(program).run(); }
+GraphPlan unfused_plan(const Program& program, const std::set<TermId>& split) {
+  return Unfuser(program, split).run();
+}
+
+namespace {
+
+constexpr double kLongReduction = 4096;  // elements; a block is done with fewer before a launch is
+
+// The best sizes of a plan; nothing where some kernel fits at none, or an axis has no parts.
+std::optional<SizedPlan> sized(GraphPlan plan, const Machine& machine, std::string* misfit) {
+  SizedPlan result;
+  result.part_counts.assign(plan.parts.size(), 1);
+  result.tiles.resize(plan.kernels.size());
+  const auto size_at = [&](size_t k) {
+    KernelPlan& kernel = plan.kernels[k];
+    const KernelProfile p = profile(plan.graph, kernel.kernel, kernel.wide);
+    const auto size = size_kernel(kernel, p, result.part_counts, machine);
+    if (!size) *misfit = kernel.kernel.name;
+    return size;
+  };
+  const auto part_of = [](const KernelPlan& kernel) {
+    int part = -1;
+    for (const Split& s : kernel.splits) part = std::max({part, s.shared_part, s.whole_part});
+    return part;
+  };
+  for (size_t k = 0; k < plan.kernels.size(); ++k) {
+    const int part = part_of(plan.kernels[k]);
+    if (part < 0) {
+      const auto size = size_at(k);
+      if (!size) return std::nullopt;
+      result.us += size->us;
+      result.tiles[k] = size->tiles;
+      continue;
+    }
+    // The kernel of the parts and, behind it, the one that joins them.
+    double best = std::numeric_limits<double>::infinity();
+    int64_t& count = result.part_counts[static_cast<size_t>(part)];
+    int64_t best_count = 1;
+    for (const int64_t n : part_candidates(plan.parts[static_cast<size_t>(part)].extent, machine)) {
+      count = n;
+      const auto parts = size_at(k), join = size_at(k + 1);
+      if (!parts || !join || parts->us + join->us >= best) continue;
+      best = parts->us + join->us;
+      best_count = n;
+      result.tiles[k] = parts->tiles;
+      result.tiles[k + 1] = join->tiles;
+    }
+    if (best_count == 1) return std::nullopt;
+    count = best_count;
+    result.us += best;
+    ++k;
+  }
+  result.plan = std::move(plan);
+  return result;
+}
+
+std::vector<TermId> long_reductions(const Program& program) {
+  std::vector<TermId> roots, found;
+  for (const Output& o : program.outputs) roots.push_back(o.value);
+  const auto count = [&](AxisSet axes) {
+    double n = 1;
+    for (AxisId a : axes) n *= static_cast<double>(program.axes[a].extent);
+    return n;
+  };
+  for (TermId t : reachable(program.terms, roots)) {
+    const auto* reduce = std::get_if<ReduceTerm>(&program.terms[t]);
+    if (reduce != nullptr && count(reduce->axes) >= kLongReduction) found.push_back(t);
+  }
+  return found;
+}
+
+}  // namespace
+
+Result<SizedPlan> sized_unfused_plan(const Program& program, const Machine& machine) {
+  std::string misfit;
+  std::set<TermId> split;
+  std::optional<SizedPlan> best = sized(unfused_plan(program), machine, &misfit);
+  if (!best) return unsupported("kernel '" + misfit + "' does not fit the device");
+  for (const TermId t : long_reductions(program)) {
+    std::set<TermId> more = split;
+    more.insert(t);
+    auto other = sized(unfused_plan(program, more), machine, &misfit);
+    if (!other || other->us >= best->us) continue;
+    best = std::move(other);
+    split = std::move(more);
+  }
+  return *std::move(best);
+}
 
 }  // namespace sundog::search

@@ -111,12 +111,41 @@ std::vector<AxisRange> region_of(const Program& program, double most_work) {
   return region;
 }
 
+// The same elements as axes of the candidate, where its outputs have one axis wherever the
+// program's have one; else nothing, and it is evaluated whole.
+std::vector<AxisRange> region_of_candidate(const Program& program, const Program& candidate,
+                                           const std::vector<AxisRange>& region) {
+  std::vector<AxisRange> theirs;
+  for (const AxisRange& range : region) {
+    std::optional<AxisId> other;
+    for (const Output& output : program.outputs) {
+      const TensorDecl& mine = output.tensor;
+      const auto at = std::find_if(candidate.outputs.begin(), candidate.outputs.end(),
+                                   [&](const Output& c) { return c.tensor.name == mine.name; });
+      for (size_t d = 0; d < mine.dims.size(); ++d) {
+        AxisId axis;
+        if (!mine.dims[d].axis_set().has(range.axis)) continue;
+        const bool plain = mine.dims[d].is_axis() && at->tensor.dims[d].is_axis(&axis);
+        if (!plain || (other && *other != axis)) return {};
+        other = axis;
+      }
+    }
+    if (other) theirs.push_back({*other, range.begin, range.end});
+  }
+  return theirs;
+}
+
+double work_of_region(Program part, const std::vector<AxisRange>& region) {
+  for (const AxisRange& range : region) part.axes[range.axis].extent = range.end - range.begin;
+  return work(part);
+}
+
 FullSizeResult check_program(const Program& program, const Program& candidate, Rounding rounding,
                              uint64_t seed, double most_work) {
   FullSizeResult result;
   const std::vector<AxisRange> region = region_of(program, most_work);
-  // The axes of the candidate are others: it is evaluated whole or not at all.
-  if (work(candidate) > most_work) {
+  const std::vector<AxisRange> other = region_of_candidate(program, candidate, region);
+  if (work_of_region(candidate, other) > most_work) {
     result.skipped = "the candidate is too large to evaluate";
     return result;
   }
@@ -126,7 +155,7 @@ FullSizeResult check_program(const Program& program, const Program& candidate, R
     theirs.push_back(inputs[*find_input(program, input.name)]);
   }
   const auto expected = evaluated(program, inputs, rounding, region);
-  const auto actual = evaluated(candidate, theirs, rounding, {});
+  const auto actual = evaluated(candidate, theirs, rounding, other);
   if (!expected.ok() || !actual.ok()) {
     result.skipped = expected.ok() ? actual.error().message : expected.error().message;
     return result;
@@ -136,11 +165,11 @@ FullSizeResult check_program(const Program& program, const Program& candidate, R
     const auto at = std::find_if(
         candidate.outputs.begin(), candidate.outputs.end(),
         [&](const Output& c) { return c.tensor.name == program.outputs[o].tensor.name; });
-    const auto other = static_cast<size_t>(at - candidate.outputs.begin());
+    const auto theirs_at = static_cast<size_t>(at - candidate.outputs.begin());
     for (size_t i = 0; i < expected->wide[o].size(); ++i) {
-      const double x = expected->wide[o][i], y = actual->wide[other][i];
+      const double x = expected->wide[o][i], y = actual->wide[theirs_at][i];
       result.compared += std::isfinite(x);
-      if (!beyond_rounding(x, y, expected->narrow[o][i], actual->narrow[other][i])) continue;
+      if (!beyond_rounding(x, y, expected->narrow[o][i], actual->narrow[theirs_at][i])) continue;
       result.witness = witness_of(program, o, i, x, y, seed);
       return result;
     }
@@ -274,7 +303,7 @@ Status compare_sample(const Program& program, const MuGraph& graph, Rounding rou
                       const Sample& sample, const std::vector<FloatTensor>& inputs,
                       std::span<const TensorValues<double>> in, uint64_t seed,
                       FullSizeResult* result) {
-  Float64 algebra({false, rounding == Rounding::kEager});
+  Float64 algebra({false, rounding});
   const auto actual = interpret_blocks(
       algebra, graph, program, in,
       [&](uint32_t k, const std::vector<int64_t>& index) { return sample.runs(graph, k, index); });

@@ -239,10 +239,8 @@ Value GroupRing::call(const Fn& fn, const Value& a) {
   return oracle(prf(hash_text(fn.name), image(interned_[intern(a)]).p, intern(a)));
 }
 
-// Casts to f32 and wider are the identity: intermediates are real numbers, and f32 is what the
-// device keeps them in.
 Value GroupRing::cast(DType to, const Value& a) {
-  if (rounding_ == Rounding::kWide || to == DType::kF32 || to == DType::kF64) return a;
+  if (!keeps_cast(rounding_, to)) return a;
   if (a.kind != Kind::kFinite) return a;
   if (is_rational(a) && round_to(to, to_double(a)) == to_double(a)) return a;
   const uint32_t id = intern(a);

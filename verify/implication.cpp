@@ -19,13 +19,12 @@ class Writer {
   void require(const std::string& assertion) { assertions_ += "(assert " + assertion + ")\n"; }
   std::string text() const { return declarations_ + assertions_; }
   bool failed() const { return failed_; }
-
- private:
   static std::string number(int64_t value) {
     if (value >= 0) return std::to_string(value);
     return "(- " + std::to_string(value).substr(1) + ")";
   }
 
+ private:
   std::string declared(const std::string& name, const std::string& least) {
     if (known_.insert(name).second) {
       declarations_ += "(declare-const " + name + " Int)\n";
@@ -92,9 +91,20 @@ class Writer {
 std::optional<std::string> implication_text(const Forms& forms, const Implication& question,
                                             const FactorExtents& extents) {
   Writer writer(forms, extents);
-  for (const AtomId id : question.conditions) {
+  const auto condition = [&](AtomId id) {
     const Atom& atom = forms.atom(id);
-    writer.require(writer.condition(static_cast<IndexRelation>(atom.data[0]), atom.data[1]));
+    return writer.condition(static_cast<IndexRelation>(atom.data[0]), atom.data[1]);
+  };
+  if (question.terms.size() == 1) {
+    for (const AtomId id : question.terms[0].conditions) writer.require(condition(id));
+  } else {
+    std::string sum = "(+ 0";
+    for (const ConditionedWeight& term : question.terms) {
+      std::string all = "(and true";
+      for (const AtomId id : term.conditions) all += " " + condition(id);
+      sum += " (ite " + all + ") " + writer.number(term.weight) + " 0)";
+    }
+    writer.require("(not (= 0 " + sum + ")))");
   }
   writer.require("(not " + writer.condition(question.relation, question.goal) + ")");
   if (writer.failed()) return {};

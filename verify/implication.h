@@ -1,4 +1,5 @@
-// Does one set of conditions on indices imply another?  Asked of Z3 as linear arithmetic.
+// Does what has conditions on indices vanish where another condition does not hold?  Asked of Z3 as
+// linear arithmetic.
 #pragma once
 
 #include <map>
@@ -13,10 +14,17 @@ namespace sundog::verify {
 // Extents of factors as they are in the file.
 using FactorExtents = std::map<DomainId, int64_t>;
 
-// The conditions (atoms of kind kCondition) imply `goal relation 0` for all values of the
-// variables.
-struct Implication {
+// A weight where all conditions (atoms of kind kCondition) hold, else 0.
+struct ConditionedWeight {
+  int64_t weight = 1;
   std::vector<AtomId> conditions;
+};
+
+// The sum of the terms is 0 wherever `goal relation 0` does not hold, for all values of the
+// variables.  Of one term: its conditions imply the goal.  Several stand for what is written with
+// the opposite of a condition, x - x (not c) = x c.
+struct Implication {
+  std::vector<ConditionedWeight> terms;
   IndexRelation relation = IndexRelation::kNotPositive;
   IndexId goal = 0;
 };

@@ -61,6 +61,8 @@ class BoundsAlgebra {
   double exponent = 0;             // the largest argument of an exp so far
   double denominator = kInfinity;  // the least distance of a divisor from 0
 
+  explicit BoundsAlgebra(Rounding rounding) : rounding_(rounding) {}
+
   Bounds constant(const Number& n) const {
     Bounds r;
     r.low = r.high = n.to_double();
@@ -162,7 +164,18 @@ class BoundsAlgebra {
     }
     return r;
   }
-  Bounds cast(DType, const Bounds& x) const { return x; }
+  // Rounding is monotone.
+  Bounds cast(DType to, const Bounds& x) const {
+    if (!keeps_cast(rounding_, to)) return x;
+    Bounds r;
+    const double low = round_to(to, x.low), high = round_to(to, x.high);
+    r.low = std::isnan(low) ? x.low : low;
+    r.high = std::isnan(high) ? x.high : high;
+    r.reach = std::isfinite(r.low) && std::isfinite(r.high) ? Reach::kBounded : x.reach;
+    r.name = mix(mix(18, static_cast<uint64_t>(to)), x.name);
+    r.constant = x.constant;
+    return r;
+  }
   Bounds call(const Fn& fn, const Bounds& x) const {
     Bounds r;
     if (std::fabs(fn.eval(40)) <= 1 && std::fabs(fn.eval(-40)) <= 1) {  // tanh, erf, sin, cos
@@ -173,14 +186,28 @@ class BoundsAlgebra {
     r.name = mix(mix(10, std::hash<std::string_view>()(fn.name)), x.name);
     return r;
   }
-  Bounds choose(Relation, const Bounds& l, const Bounds& r, const Bounds& t,
+  // `select(m == -inf, 0, m)` is taken from x as m is: where m is -inf so is x, of which it is the
+  // maximum, and x less anything finite.
+  Bounds choose(Relation relation, const Bounds& l, const Bounds& r, const Bounds& t,
                 const Bounds& e) const {
     Bounds result = hull(t, e);
+    const bool equal = relation == Relation::kEqual;
+    const Bounds &where = equal ? t : e, &elsewhere = equal ? e : t;
+    const bool guards = (equal || relation == Relation::kNotEqual) && r.constant &&
+                        r.low == -kInfinity && l.name == elsewhere.name && where.constant &&
+                        std::isfinite(where.low);
+    if (guards) {
+      result.name = elsewhere.name;
+      result.parts = elsewhere.parts;
+      return result;
+    }
     result.name = mix(mix(11, l.name), mix(r.name, mix(t.name, e.name)));
     return result;
   }
 
  private:
+  Rounding rounding_;
+
   static Bounds sum_of(const Bounds& x, const Bounds& y) {
     Bounds r;
     r.low = x.low == kInfinity || y.low == kInfinity ? kInfinity : x.low + y.low;
@@ -327,8 +354,8 @@ std::string storage_objection(const Kernel& kernel, const Computation& c, const 
 
 }  // namespace
 
-Extremes extremes_of(const Program& program) {
-  BoundsAlgebra algebra;
+Extremes extremes_of(const Program& program, Rounding rounding) {
+  BoundsAlgebra algebra(rounding);
   TermBounds bounds(algebra, program.terms, extents(program), extents(program),
                     [&](const Term& term) {
                       const auto& input = std::get<InputTerm>(term);
@@ -343,7 +370,8 @@ namespace {
 // The kernels of a µGraph in order, and what their tensors hold.
 class GraphBounds {
  public:
-  GraphBounds(const MuGraph& graph, const Program& program) : graph_(graph) {
+  GraphBounds(const MuGraph& graph, const Program& program, Rounding rounding)
+      : graph_(graph), algebra_(rounding) {
     for (const DeviceTensor& tensor : graph.tensors) {
       const auto input = find_input(program, tensor.decl.name);
       const bool given = tensor.role == TensorRole::kInput && input;
@@ -414,8 +442,8 @@ class GraphBounds {
 
 }  // namespace
 
-Extremes extremes_of(const MuGraph& graph, const Program& program) {
-  return GraphBounds(graph, program).run();
+Extremes extremes_of(const MuGraph& graph, const Program& program, Rounding rounding) {
+  return GraphBounds(graph, program, rounding).run();
 }
 
 }  // namespace sundog::verify

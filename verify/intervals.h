@@ -31,8 +31,8 @@ struct Extremes {
   std::string overflow;    // the first intermediate whose storage can overflow; empty if none can
 };
 
-Extremes extremes_of(const Program& program);
+Extremes extremes_of(const Program& program, Rounding rounding);
 // require: check(graph, program).ok()
-Extremes extremes_of(const MuGraph& graph, const Program& program);
+Extremes extremes_of(const MuGraph& graph, const Program& program, Rounding rounding);
 
 }  // namespace sundog::verify

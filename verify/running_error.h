@@ -27,7 +27,7 @@ class RunningError {
     double value = 0, error = 0;
   };
 
-  explicit RunningError(bool round_casts = false) : round_casts_(round_casts) {}
+  explicit RunningError(Rounding rounding = Rounding::kWide) : rounding_(rounding) {}
 
   Value input(double x) const { return {x, 0}; }
   Value constant(const Number& n) const {
@@ -69,7 +69,7 @@ class RunningError {
     return {std::isnan(x.value) || x.value > y.value ? x.value : y.value,
             std::max(x.error, y.error)};
   }
-  Value cast(DType to, Value x) const { return round_casts_ ? store(to, x) : x; }
+  Value cast(DType to, Value x) const { return keeps_cast(rounding_, to) ? stepped(to, x) : x; }
   // Lipschitz with constant 1, as all of the catalog are but for erf, whose constant is below 2.
   Value call(const Fn& fn, Value x) const { return rounded(fn.eval(x.value), 2 * x.error, 8); }
   Value choose(Relation relation, Value l, Value r, Value t, Value e) const {
@@ -83,6 +83,7 @@ class RunningError {
   }
   Value store(DType dtype, Value x) const {
     if (!std::isfinite(x.value)) return x;
+    if (is_integer(dtype)) return stepped(dtype, x);
     const double size = std::fabs(x.value) + x.error;
     if (size > max_finite(dtype)) return lost(x.value);
     return {x.value, x.error + unit_roundoff(dtype) * size + spacing(dtype)};
@@ -99,6 +100,16 @@ class RunningError {
            : dtype == DType::kF8E4M3 || dtype == DType::kF8E5M2 ? 0x1p-10
                                                                 : 0x1p-134;
   }
+  // A rounding that belongs to the computation.  It is monotone, so the device has what lies
+  // between the roundings of the least and the largest value that it can have rounded.
+  static Value stepped(DType to, Value x) {
+    const double value = round_settled(to, x.value);
+    if (!std::isfinite(x.value) || !std::isfinite(value)) return {value, 0};
+    if (!std::isfinite(x.error)) return lost(value);
+    const double low = round_to(to, x.value - x.error), high = round_to(to, x.value + x.error);
+    if (!std::isfinite(low) || !std::isfinite(high)) return lost(value);
+    return {value, std::max(high - value, value - low)};
+  }
   static Value lost(double x) { return {x, std::numeric_limits<double>::infinity()}; }
   // A result that is off by `error` before it is rounded, by `units` of 2^-24.
   static Value rounded(double x, double error, double units = 1) {
@@ -106,7 +117,7 @@ class RunningError {
     return {x, error + units * kUnit * (std::fabs(x) + error) + 0x1p-149};
   }
 
-  bool round_casts_;
+  Rounding rounding_;
 };
 
 }  // namespace sundog::verify

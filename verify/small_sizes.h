@@ -17,11 +17,13 @@ using Candidate = std::variant<Program, MuGraph>;
 struct SmallCase {
   Program program;
   Candidate candidate;
-  std::string sizes;  // "n=3 h=8"
+  std::string sizes;            // "n=3 h=8", "q=7 k=8 (1024 as 3)"
+  bool literals_moved = false;  // it is another member of the two families (core/resize_literals.h)
 };
 
 // The same two at a few small sizes: different extents for axes that are not tied, ragged where the
-// originals are; an axis that a literal pins keeps its extent.  At least one case, or an error.
+// originals are; an axis that a literal pins keeps its extent.  Where that is too large for an
+// exact test the literals of conditions move with the extents.  At least one case, or an error.
 Result<std::vector<SmallCase>> small_cases(const Program& program, const Program& candidate);
 Result<std::vector<SmallCase>> small_cases(const Program& program, const MuGraph& candidate);
 
@@ -39,5 +41,10 @@ std::string sizes_text(const Program& program);
 // Why inputs or outputs of the candidate are not those of the program, by name, dtype and extents;
 // empty if they are.  A candidate may leave out an input, which it then does not need.
 std::string interface_mismatch(const Program& program, const Program& candidate);
+
+// An error (kBadInput) if a tensor of both has two shapes: there is no question to answer then.  It
+// names the tensor and both shapes, and where the axes agree by name and only their sizes do not,
+// the hint says how to give both one set of sizes.
+Status check_shapes(const Program& program, const Program& candidate);
 
 }  // namespace sundog::verify

@@ -1,10 +1,13 @@
 // Trims, stores, and the needs of a kernel.
 //
-// A trimmed loop leaves out iterations: each term that it would have added must vanish there, which
-// its own conditions have to imply.  A store must write each element of its tensor once: the index
-// of each dimension is the position of its axis over factors that all run, in the grid, in loops
-// around the store or in the tile; positions are a bijection, so coverage and disjointness follow.
+// A trimmed loop leaves out iterations: what it would have added must vanish there, which the
+// conditions of its terms have to imply: of those together that differ in conditions alone, since
+// `select(c, x, 0)` may be written x - x (not c).  A store must write each element of its tensor
+// once: the index of each dimension is the position of its axis over factors that all run, in the
+// grid, in loops around the store or in the tile; positions are a bijection, so coverage and
+// disjointness follow.
 #include <algorithm>
+#include <map>
 
 #include "core/check.h"
 #include "core/resize_index.h"
@@ -22,6 +25,25 @@ void SymbolicKernel::assume_tiles_of(IndexId e) {
   }
 }
 
+namespace {
+
+// The terms of a form in groups that differ in nothing but conditions and coefficients.
+std::vector<std::vector<Monomial>> alike_but_for_conditions(const Forms& forms, FormId form) {
+  std::map<std::pair<std::vector<std::pair<AtomId, int>>, FormId>, std::vector<Monomial>> groups;
+  for (const Monomial& m : forms[form].terms) {
+    std::vector<std::pair<AtomId, int>> rest;
+    for (const auto& power : m.powers) {
+      if (forms.atom(power.first).kind != AtomKind::kCondition) rest.push_back(power);
+    }
+    groups[{std::move(rest), m.exponent}].push_back(m);
+  }
+  std::vector<std::vector<Monomial>> result;
+  for (auto& [rest, terms] : groups) result.push_back(std::move(terms));
+  return result;
+}
+
+}  // namespace
+
 FormId SymbolicKernel::under_trim(FormId form, const IndexCondition& trim) {
   const IndexId e = index(trim.expr);
   const ConditionForms condition = condition_forms(forms_, trim.relation, e);
@@ -31,16 +53,30 @@ FormId SymbolicKernel::under_trim(FormId form, const IndexCondition& trim) {
       trim.relation == Relation::kLess ? forms_.indices.add(e, forms_.indices.constant(1)) : e;
   const IndexRelation relation =
       trim.relation == Relation::kEqual ? IndexRelation::kZero : IndexRelation::kNotPositive;
-  FormId result = forms_.zero();
-  for (const Monomial& m : std::vector<Monomial>(forms_[form].terms)) {
-    const FormId term = forms_.of_monomial(m);
-    const std::vector<AtomId> conditions = forms_.conditions_of(m);
-    const bool implied = asked && implications_.hold(forms_, {conditions, relation, goal});
-    if (implied) {
-      assume_tiles_of(goal);
-      for (const AtomId c : conditions) assume_tiles_of(forms_.atom(c).data[1]);
+  const auto vanishes = [&](const std::vector<Monomial>& terms) {
+    std::vector<ConditionedWeight> weights;
+    for (const Monomial& m : terms) {
+      const auto weight = divide(m.coefficient, terms[0].coefficient);
+      if (!asked || !weight || !weight->is_integer()) return false;
+      const auto small = static_cast<int64_t>(weight->numerator);
+      if (small != weight->numerator) return false;
+      weights.push_back({small, forms_.conditions_of(m)});
     }
-    result = forms_.add(result, implied ? term : forms_.multiply(term, condition.yes));
+    if (!implications_.hold(forms_, {weights, relation, goal})) return false;
+    assume_tiles_of(goal);
+    for (const ConditionedWeight& each : weights) {
+      for (const AtomId c : each.conditions) assume_tiles_of(forms_.atom(c).data[1]);
+    }
+    return true;
+  };
+  FormId result = forms_.zero();
+  for (const std::vector<Monomial>& together : alike_but_for_conditions(forms_, form)) {
+    const bool all = vanishes(together);
+    for (const Monomial& m : together) {
+      const FormId term = forms_.of_monomial(m);
+      const bool implied = all || (together.size() > 1 && vanishes({m}));
+      result = forms_.add(result, implied ? term : forms_.multiply(term, condition.yes));
+    }
   }
   return result;
 }

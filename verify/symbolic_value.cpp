@@ -114,7 +114,7 @@ Symbolic SymbolicAlgebra::max(const Value& a, const Value& b) {
 }
 
 Symbolic SymbolicAlgebra::cast(DType to, const Value& a) {
-  if (rounding_ == Rounding::kWide || to == DType::kF32 || to == DType::kF64) return a;
+  if (!keeps_cast(rounding_, to)) return a;
   return finite(forms_.cast(to, plain_finite(a)));
 }
 

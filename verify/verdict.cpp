@@ -3,12 +3,14 @@
 // a witness.
 #include "verify/verdict.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 
 #include "core/check.h"
 #include "verify/full_size.h"
+#include "verify/integer_outputs.h"
 #include "verify/intervals.h"
 #include "verify/numerics.h"
 #include "verify/prove.h"
@@ -58,6 +60,12 @@ FullSizeResult at_full_size(const Matter& matter, Verdict* v) {
   return result;
 }
 
+// Whether the small sizes are of other literals than the two have.
+bool has_moved_literals(const Matter& matter) {
+  return std::any_of(matter.cases.begin(), matter.cases.end(),
+                     [](const SmallCase& c) { return c.literals_moved; });
+}
+
 // After the field test said "different" or found a fault: the floats decide, or nobody does.  What
 // a candidate does at small sizes must also show at the sizes that were declared, or with its own
 // tiles, where these are in reach: a literal may be wrong at the small sizes alone.
@@ -74,7 +82,7 @@ void search_witness(const Matter& matter, const FieldResult& field, Verdict* v) 
       v->reason += ", but no inputs were found that show it";
     return;
   }
-  if (matter.tiles) {
+  if (matter.tiles && !matter.tiles->literals_moved) {
     std::optional<Witness> larger =
         find_witness(*matter.tiles, options.rounding, options.seed, true);
     if (!larger) {
@@ -82,10 +90,15 @@ void search_witness(const Matter& matter, const FieldResult& field, Verdict* v) 
       return;
     }
     witness = std::move(larger);
-  } else if (witness->fault.empty() && witness->sizes != sizes_text(matter.program)) {
+  } else if (has_moved_literals(matter) ||
+             (witness->fault.empty() && witness->sizes != sizes_text(matter.program))) {
     FullSizeResult full = at_full_size(matter, v);
     if (full.ran && !full.witness) {
       v->reason += ", but not at " + sizes_text(matter.program);
+      return;
+    }
+    if (!full.ran && has_moved_literals(matter)) {
+      v->reason += ", but the declared sizes were not compared: " + full.skipped;
       return;
     }
     if (full.witness) witness = std::move(full.witness);
@@ -121,23 +134,37 @@ bool passes_numerics(const Matter& matter, const FieldResult& field, Verdict* v)
   return field.hazard.empty();
 }
 
-// What an index decides at the declared sizes shows there alone: all of them are compared, or it is
-// proved for them.
-bool covers_declared_sizes(const Matter& matter, const FullSizeResult& full) {
+// What the small sizes say nothing about: what an index decides shows at the declared sizes alone,
+// and a literal that moves means what it says there.  Empty if neither is there.
+std::string unseen_at_small_sizes(const Matter& matter) {
   const auto decided = [](const auto& side) { return decided_by_size(side); };
-  if (!decided_by_size(matter.program) && !std::visit(decided, matter.candidate)) return true;
+  if (decided_by_size(matter.program) || std::visit(decided, matter.candidate)) {
+    return "an index or extent decides a maximum or a branch";
+  }
+  return has_moved_literals(matter) ? "literals stand for other ones there" : "";
+}
+
+// Then all of the declared sizes are compared, or it is proved for them; if not, what the proof
+// says.
+std::optional<std::string> not_covered(const Matter& matter, const FullSizeResult& full) {
   int64_t elements = 0;
   for (const Output& output : matter.program.outputs) elements += element_count(output.tensor);
-  if (full.ran && full.compared >= elements) return true;
+  if (full.ran && full.compared >= elements) return std::nullopt;
   const ProveOptions options{matter.options.prove_s, matter.options.rounding};
   const auto proof = [&](const auto& side) { return prove(matter.program, side, options); };
-  return std::visit(proof, matter.candidate).outcome == Proof::kProved;
+  const Proof found = std::visit(proof, matter.candidate);
+  if (found.outcome == Proof::kProved) return std::nullopt;
+  return to_string(found);
 }
 
 void accept(const Matter& matter, const FieldResult& field, Verdict* v) {
   const VerifyOptions& options = matter.options;
   if (matter.tiles) {
     if (auto witness = find_witness(*matter.tiles, options.rounding, options.seed, true)) {
+      if (matter.tiles->literals_moved) {
+        v->reason = "equal at small sizes, but not at " + matter.tiles->sizes;
+        return;
+      }
       set_different(v, *std::move(witness));
       return;
     }
@@ -147,11 +174,12 @@ void accept(const Matter& matter, const FieldResult& field, Verdict* v) {
     set_different(v, *std::move(full.witness));
     return;
   }
-  if (!covers_declared_sizes(matter, full)) {
-    v->reason =
-        "equal at small sizes, but an index or extent decides a maximum or a branch, and not "
-        "all of the declared sizes were compared";
-    return;
+  if (const std::string unseen = unseen_at_small_sizes(matter); !unseen.empty()) {
+    if (const auto missing = not_covered(matter, full)) {
+      v->reason = "equal at small sizes, but " + unseen +
+                  ", not all of the declared sizes were compared, and the proof is " + *missing;
+      return;
+    }
   }
   if (options.numerics && !passes_numerics(matter, field, v)) return;
   v->answer = Verdict::kEquivalent;
@@ -163,9 +191,9 @@ void accept(const Matter& matter, const FieldResult& field, Verdict* v) {
 
 Extremes extremes_of_candidate(const Matter& matter) {
   if (const auto* graph = std::get_if<MuGraph>(&matter.candidate)) {
-    return extremes_of(*graph, matter.program);
+    return extremes_of(*graph, matter.program, matter.options.rounding);
   }
-  return extremes_of(std::get<Program>(matter.candidate));
+  return extremes_of(std::get<Program>(matter.candidate), matter.options.rounding);
 }
 
 Verdict decide(const Matter& matter) {
@@ -195,12 +223,17 @@ Verdict decide(const Matter& matter) {
 template <class C>
 Verdict verify_any(const Program& program, const C& candidate, const VerifyOptions& options) {
   Result<std::vector<SmallCase>> cases = small_cases(program, candidate);
+  Matter matter{program, candidate, {}, std::nullopt, options};
   if (!cases.ok()) {
+    // Whether they are equal cannot be said; that they differ may still show.
     Verdict v;
     v.reason = cases.error().message;
+    if (FullSizeResult full = at_full_size(matter, &v); full.witness) {
+      set_different(&v, *std::move(full.witness));
+    }
     return v;
   }
-  Matter matter{program, candidate, *std::move(cases), std::nullopt, options};
+  matter.cases = *std::move(cases);
   if constexpr (std::is_same_v<C, MuGraph>) {
     matter.tiles = tile_case(program, candidate, kFloatWork);
   }
@@ -250,12 +283,21 @@ Verdict verify(const Program& program, const MuGraph& candidate, const VerifyOpt
   if (Status status = check(candidate, program); !status.ok()) {
     return faulty(status.error().message, "", options.seed);
   }
+  if (has_integer_outputs(program)) {
+    const Program rounded = with_integer_outputs(program);
+    const MuGraph stored = with_integer_outputs(candidate);
+    return with_proof(rounded, stored, options, verify_any(rounded, stored, options));
+  }
   return with_proof(program, candidate, options, verify_any(program, candidate, options));
 }
 
 Verdict verify(const Program& program, const Program& candidate, const VerifyOptions& options) {
   std::string mismatch = interface_mismatch(program, candidate);
   if (!mismatch.empty()) return faulty(std::move(mismatch), "", options.seed);
+  if (has_integer_outputs(program)) {
+    const Program rounded = with_integer_outputs(program), other = with_integer_outputs(candidate);
+    return with_proof(rounded, other, options, verify_any(rounded, other, options));
+  }
   return with_proof(program, candidate, options, verify_any(program, candidate, options));
 }
 

@@ -46,7 +46,7 @@ using Tensors = std::vector<TensorValues<double>>;
 std::optional<Tensors> outputs(const Program& program, const MuGraph* graph, uint64_t seed) {
   const auto inputs = verify::float_inputs(program, verify::InputKind::kOrdinary, seed);
   const std::span<const TensorValues<double>> in(inputs);
-  Float64 algebra({false, false});
+  Float64 algebra({.round_stores = false});
   auto result =
       graph == nullptr ? interpret(algebra, program, in) : interpret(algebra, *graph, program, in);
   if (!result.ok()) return std::nullopt;

@@ -53,7 +53,8 @@ std::string explanation(const cli::StoredResult& result) {
     text += line;
   }
   text += "  kernel check: " + best.evidence.kernel_check + "\n";
-  if (result.eager_rounding) text += "  narrowing casts are kept where they are written\n";
+  if (result.rounding == Rounding::kEager)
+    text += "  narrowing casts are kept where they are written\n";
   text += "\nsearch: " + std::to_string(report.states) + " states, " + report.stop_reason + "\n";
   for (size_t i = 1; i < report.candidates.size(); ++i) {
     text += "  also: " + report.candidates[i].structure + ", " + times(report.candidates[i]) + "\n";

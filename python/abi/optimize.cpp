@@ -60,6 +60,7 @@ Status add_start(const proto::OptimizeOptions& options, const Program& program,
   if (!options.start().empty()) {
     Result<cli::StoredResult> start = cli::parse_result(options.start(), "the start");
     if (!start.ok()) return start.error();
+    if (start->rounding == Rounding::kEager) result.rounding = Rounding::kEager;
     if (print(start->program) == print(program) && start->target == device.name) {
       result.start = std::move(start->report);
     } else {
@@ -72,6 +73,9 @@ Status add_start(const proto::OptimizeOptions& options, const Program& program,
     Result<MuGraph> graph = parse_mugraph(options.mugraph(), "start.mu", program);
     if (!graph.ok()) return graph.error();
     result.start.candidates.emplace_back().graph = std::move(*graph);
+    if (const auto named = rounding_reference(options.mugraph())) {
+      if (*named == Rounding::kEager) result.rounding = Rounding::kEager;
+    }
   }
   if (result.skip_search && result.start.candidates.empty()) {
     return bad_input("without a search there must be a start: a µGraph or a result");
@@ -147,7 +151,9 @@ sundog_code sundog_verify(const sundog_program* program, const char* mugraph, si
     verifying.error_log2 = pipeline.error_log2;
     verifying.seed = pipeline.seed;
     verifying.time_limit_s = pipeline.verify_s;
-    verifying.rounding = pipeline.rounding;
+    verifying.rounding = rounding_reference({mugraph, size}) == Rounding::kEager
+                             ? Rounding::kEager
+                             : pipeline.rounding;
     const proto::Verdict message =
         abi::message_of(verify::verify(program->program, *graph, verifying));
     *verdict = new sundog_bytes{message.SerializeAsString()};

@@ -110,18 +110,42 @@ TEST(OddSizes, MoreIndicesThanAnIntHoldsAreRefused) {
   EXPECT_TRUE(contains(run.err, "2,147,483,647")) << run.err;
 }
 
-// A window of hundreds pins its axes at thousands: seconds and memory without end, were it tried.
-TEST(OddSizes, WhatIsTooLargeToTestExactlyEndsAtOnce) {
+// A window of hundreds pins its axes at thousands, which no exact test can take: it moves.
+TEST(Windows, OfHundredsAreFusedAndProved) {
   const Scratch scratch;
-  const std::string file =
-      scratch.write("window.sd", R"(program window(q = 4096, k = 4096, w = 1000) {
-  input S: f32[q, k]
-  output O: f32[q] = max[k](select(q - k < w, S, -inf))
+  const std::string attention = scratch.write(
+      "sliding.sd", R"(program sliding(g = 2, q = 4096, k = q, e = 64, f = e, w = 1024) {
+  input Q: f16[g, q, e]
+  input K: f16[g, k, e]
+  input V: f16[g, k, f]
+  s[g, q, k] = select(k <= q, select(k > q - w, sum[e](Q * K) / 8, -inf), -inf)
+  p[g, q, k] = exp(s - max[k](s))
+  output O: f16[g, q, f] = sum[k](p * V) / sum[k](p)
 }
 )");
-  const ProcessResult run =
-      run_tool({"optimize", file, "--no-gpu", "--budget", "1s", "--out", scratch.path("out")}, 20);
-  EXPECT_TRUE(run.code == 0 || run.code == 3) << run.err;
+  const std::string band =
+      scratch.write("banded.sd", R"(program banded(i = 4096, k = i, j = 256, w = 256) {
+  input A: f16[i, k]
+  input B: f16[k, j]
+  output C: f16[i, j] = sum[k](select(k <= i + w, select(i <= k + w, A, 0), 0) * B)
+}
+)");
+  for (const std::string& program : {attention, band}) {
+    const std::string out = scratch.path("out");
+    const ProcessResult run = run_tool({"optimize", program, "--target", "h200", "--no-gpu",
+                                        "--states", "20000", "--out", out, "--json"});
+    ASSERT_EQ(run.code, 0) << run.err;
+    const JsonValue best = parse_json(run.out)["best"];
+    if (program == attention) {
+      EXPECT_TRUE(best["fused"].truth) << run.out;
+    }
+    EXPECT_LT(best["predicted_us"].number, 0.2 * best["unfused_predicted_us"].number);
+    EXPECT_EQ(best["verdict"]["answer"].text, "equivalent");
+    EXPECT_TRUE(contains(best["verdict"]["proof"].text, "proved for all sizes"));
+    EXPECT_TRUE(contains(best["verdict"]["kernel_check"].text, "passed")) << run.out;
+    EXPECT_TRUE(contains(best["verdict"]["kernel_check"].text, " as ")) << "at a moved window";
+    EXPECT_EQ(run_tool({"verify", program, out}).code, 0);
+  }
 }
 
 }  // namespace

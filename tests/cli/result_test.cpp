@@ -63,7 +63,7 @@ StoredResult example() {
   result.cuda = "// text";
   result.timing = "not timed: no GPU";
   result.notes = {"kernel check not run: no compiler"};
-  result.eager_rounding = true;
+  result.rounding = Rounding::kEager;
   return result;
 }
 
@@ -78,7 +78,7 @@ TEST(Result, IsReadBackAsItWasWritten) {
   EXPECT_EQ(after->cuda, before.cuda);
   EXPECT_EQ(after->timing, before.timing);
   EXPECT_EQ(after->notes, before.notes);
-  EXPECT_TRUE(after->eager_rounding);
+  EXPECT_EQ(after->rounding, Rounding::kEager);
   const StoredCandidate& best = after->report.candidates.at(0);
   EXPECT_EQ(best.graph, before.report.candidates[0].graph);
   EXPECT_EQ(best.measured_us, 1.25);

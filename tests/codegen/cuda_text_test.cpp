@@ -55,13 +55,15 @@ TEST_F(CudaTextTest, LongPowersStayShort) {
 
 TEST_F(CudaTextTest, DividesApproximatelyOnlyWhenAsked) {
   EXPECT_EQ(apply(op::Div{}, {name("x"), name("y")}), "sd::div(x, y)");
-  EXPECT_EQ(apply(op::Div{}, {name("x"), name("y")}, {true, false}), "x * sd::reciprocal_fast(y)");
+  EXPECT_EQ(apply(op::Div{}, {name("x"), name("y")}, {true, Rounding::kWide}),
+            "x * sd::reciprocal_fast(y)");
 }
 
 TEST_F(CudaTextTest, CastsRoundOnlyWhenAsked) {
   EXPECT_EQ(apply(op::Cast{DType::kF16}, {name("x")}), "x");
-  EXPECT_EQ(apply(op::Cast{DType::kF16}, {name("x")}, {false, true}),
+  EXPECT_EQ(apply(op::Cast{DType::kF16}, {name("x")}, {false, Rounding::kEager}),
             "sd::to_float(sd::from_float<sd::f16>(x))");
+  EXPECT_EQ(apply(op::Cast{DType::kI8}, {name("x")}), "sd::to_float(sd::from_float<int8_t>(x))");
 }
 
 TEST(CudaTextNames, LiteralsAreFloats) {

@@ -81,6 +81,17 @@ TEST(KernelCheck, InfinitiesMustAgree) {
   EXPECT_FALSE(check_row(DType::kF16, {kInfinity, 1}, {100, 1}, 0.5).passed);
 }
 
+// One step beside the rounded reference is wrong, unless the reference is at a tie.
+TEST(KernelCheck, IntegersAreTheReferenceRounded) {
+  const std::vector<double> reference = {2.4, -100.2, 130, 7.50001};
+  EXPECT_TRUE(check_row(DType::kI8, {2, -100, 127, 8}, reference, 1e-5).passed);
+  EXPECT_TRUE(check_row(DType::kI8, {2, -100, 127, 7}, reference, 1e-5).passed);
+  EXPECT_FALSE(check_row(DType::kI8, {2, -100, 127, 7}, reference, 1e-9).passed);
+  EXPECT_FALSE(check_row(DType::kI8, {3, -100, 127, 8}, reference, 1e-4).passed);
+  EXPECT_FALSE(check_row(DType::kI8, {2, -101, 127, 8}, reference, 1e-3).passed);
+  EXPECT_FALSE(check_row(DType::kI8, {2, -100, 126, 8}, reference, 1e-3).passed);
+}
+
 TEST(KernelCheck, GapsMustStayAsTheyWere) {
   const TensorDecl tensor = matrix(DType::kF32, {2, 3}, {5, 1});
   TensorMemory memory = to_memory(tensor, {{2, 3}, {1, 2, 3, 4, 5, 6}, {}});
@@ -98,6 +109,27 @@ TEST(KernelCheck, SampledElementsAreComparedAlone) {
   const TensorMemory memory = to_memory(tensor, {{2, 2}, {1, 99, 3, 4}, {}});
   EXPECT_TRUE(check_output(tensor, memory, {{0, 2}, {1, 3}}, 1e-6).passed);
   EXPECT_FALSE(check_output(tensor, memory, {{0, 1}, {1, 2}}, 1e-6).passed);
+}
+
+Program parsed(const std::string& text);
+
+// Where float32 may carry a rounding over a tie either side is right, elsewhere neither.
+TEST(ExpectedOutputs, HaveSlackWhereARoundingHangsOnTheLastBits) {
+  const Program program =
+      parsed("program p(n = 4) { input x: f32[n]\n output y: f32[n] = 3 * cast(x * 10, i8) }");
+  const std::vector<FloatTensor> inputs = {{{4}, {0.25, 0.26, 0.25 + 1e-7, -1.7}, {}}};
+  const auto expected = expected_outputs(program, inputs, Rounding::kWide, 1e9, 3);
+  ASSERT_TRUE(expected.ok());
+  EXPECT_EQ((*expected)[0].values, (std::vector<double>{6, 9, 9, -51}));
+  EXPECT_EQ((*expected)[0].slack, (std::vector<double>{3, 0, 3, 0}));
+  const TensorDecl& y = program.outputs[0].tensor;
+  const auto passes = [&](std::vector<double> got) {
+    return check_output(y, to_memory(y, {{4}, std::move(got), {}}), (*expected)[0], 1e-6).passed;
+  };
+  EXPECT_TRUE(passes({6, 9, 9, -51}));
+  EXPECT_TRUE(passes({9, 9, 6, -51}));
+  EXPECT_FALSE(passes({6, 6, 9, -51}));
+  EXPECT_FALSE(passes({6, 9, 9, -48}));
 }
 
 TEST(DrawInput, KeepsToTheDeclaredRangeAndType) {

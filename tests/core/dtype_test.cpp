@@ -97,6 +97,33 @@ TEST(DTypeTest, BF16IsTheUpperHalfOfF32) {
   }
 }
 
+TEST(DTypeTest, CastsToIntegersAreKeptUnderAnyRounding) {
+  for (const DType to : kAllDTypes) {
+    EXPECT_EQ(keeps_cast(Rounding::kWide, to), is_integer(to)) << name(to);
+    EXPECT_EQ(keeps_cast(Rounding::kEager, to), to != DType::kF32 && to != DType::kF64) << name(to);
+    EXPECT_EQ(is_integer(to), round_to(to, 0.25) == 0) << name(to);
+  }
+}
+
+// x / s and x * (1 / s) round alike where the real quotient is a tie, and only what is that near to
+// one is moved.
+TEST(DTypeTest, TiesOfRealNumbersAreTies) {
+  std::mt19937_64 random(9);
+  for (int i = 0; i < 20000; ++i) {
+    const double s = std::ldexp(static_cast<double>(random() >> 11) + 1, -50);
+    const double tie = static_cast<double>(static_cast<int>(random() % 200) - 100) + 0.5;
+    const double above = std::nextafter(tie, 1e9), below = std::nextafter(tie, -1e9);
+    for (const double x : {tie * s / s, tie * s * (1 / s), above, below}) {
+      EXPECT_EQ(round_settled(DType::kI8, x), std::nearbyint(tie)) << x;
+    }
+    EXPECT_EQ(round_settled(DType::kI8, tie + 1e-9), std::ceil(tie));
+    EXPECT_EQ(round_settled(DType::kI8, tie - 1e-9), std::floor(tie));
+  }
+  EXPECT_EQ(round_settled(DType::kI8, 1e300), 127);
+  EXPECT_EQ(round_settled(DType::kF16, 1e300), std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(std::isnan(round_settled(DType::kF16, std::nan(""))));
+}
+
 TEST(DTypeTest, IntegersSaturate) {
   EXPECT_EQ(round_to(DType::kI8, 2.5), 2.0);
   EXPECT_EQ(round_to(DType::kI8, 3.5), 4.0);

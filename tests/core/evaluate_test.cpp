@@ -92,7 +92,7 @@ TEST_P(Programs, AgreeWithTheInterpreter) {
   for (const int64_t least : {2, 5, 11}) {
     const Program p = small(least);
     const auto inputs = random_inputs(p, 7);
-    Float64 algebra({false, false});
+    Float64 algebra({.round_stores = false});
     const auto expected = interpret(algebra, p, std::span<const TensorValues<double>>(inputs));
     ASSERT_TRUE(expected.ok()) << to_string(expected.error());
     for (const bool single : {false, true}) {

@@ -121,11 +121,13 @@ TEST_F(FieldTest, ImagesDependOnSeedAndKeyOnly) {
 }
 
 TEST_F(FieldTest, CastsAreDroppedOrKept) {
-  FieldImage eager(7, true);
+  FieldImage eager(7, Rounding::kEager);
   EXPECT_EQ(f.cast(DType::kF16, x()), x());
   EXPECT_EQ(eager.cast(DType::kF32, x()), x());
   EXPECT_FALSE(eager.cast(DType::kF16, x()) == x());
   EXPECT_EQ(eager.cast(DType::kF16, x()), eager.cast(DType::kF16, x()));
+  EXPECT_FALSE(f.cast(DType::kI8, x()) == x()) << "a step of the computation";
+  EXPECT_EQ(f.cast(DType::kI8, x()), f.cast(DType::kI8, x()));
 }
 
 }  // namespace

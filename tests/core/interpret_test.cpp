@@ -313,7 +313,7 @@ TEST(InterpretTest, ASumOverAnAxisThatTheOperandLacksCounts) {
 TEST(InterpretTest, NarrowStorageRounds) {
   const Program p = rms_norm(3, 16, 6);
   const Inputs<double> in = random_inputs(p, 4);
-  Float64 rounding, wide({false, false});
+  Float64 rounding, wide({.round_stores = false});
   const MuGraph narrow = fused_rms_norm(p, 4, 3, DType::kF16);
   const auto rounded = run(rounding, narrow, p, in);
   const auto exact = run(wide, narrow, p, in);

@@ -91,7 +91,7 @@ TEST(OpTest, PowersAndClampsFollowTheirAttributes) {
   EXPECT_EQ(at(op::Clamp{Number(-2), Number(6)}, 7.5), 6);
   EXPECT_EQ(at(op::Clamp{Number(-2), Number(6)}, -7.5), -2);
   EXPECT_EQ(at(op::Clamp{Number(-2), Number(6)}, 1.5), 1.5);
-  Float64 eager({true, true});
+  Float64 eager({true, Rounding::kEager});
   const double third[] = {1.0 / 3};
   EXPECT_EQ(apply(eager, Op(op::Cast{DType::kF16}), std::span(third)),
             round_to(DType::kF16, 1.0 / 3));

@@ -88,6 +88,68 @@ TEST(ResizeTest, LiteralsPin) {
   EXPECT_EQ(small_extents(constant), (std::vector<int64_t>{20, 2}));
 }
 
+Program window(int64_t q, int64_t k, int64_t literal) {
+  Program p;
+  p.name = "window";
+  p.axes = {{"q", q}, {"k", k}};
+  p.inputs = {tensor(p.axes, "x", {0, 1})};
+  TermGraph& g = p.terms;
+  const TermId x = g.input(0, {at(0), at(1)}), zero = g.constant(Number(0));
+  // q - k < literal, k <= q + 2 * literal
+  const IndexCondition near{at(0) - at(1) - IndexExpr::of_constant(literal), Relation::kLess};
+  const IndexCondition far{at(1) - at(0) - IndexExpr::of_constant(2 * literal),
+                           Relation::kLessEqual};
+  const TermId s = g.push(SelectTerm{far, g.push(SelectTerm{near, x, zero}), zero});
+  p.outputs = {{tensor(p.axes, "y", {0}), g.reduce(ReduceKind::kSum, AxisSet::of(1), s)}};
+  return p;
+}
+
+TEST(ResizeTest, LiteralsOfConditionsMayMove) {
+  const Program p = window(4096, 4096, 1024);
+  ASSERT_TRUE(check(p).ok());
+  EXPECT_EQ(small_extents(p), (std::vector<int64_t>{4096, 4096}));
+  const AxisClasses free = axis_classes(p, LiteralPolicy::kScale);
+  EXPECT_EQ(free.pinned, (std::vector<uint8_t>{0, 0}));
+  EXPECT_EQ(scalable_literals(p), (std::vector<int64_t>{1024, 2048}));
+  EXPECT_EQ(axes_of_literals(p), AxisSet::of(0) | AxisSet::of(1));
+  const ResizedProgram resized[] = {{p, {17, 19}}};
+  const auto literals = fit_literals(resized);
+  ASSERT_TRUE(literals.has_value());
+  EXPECT_EQ(literals->text(), "1024 as 3, 2048 as 8");
+  const Program small = with_extents(p, {17, 19}, *literals);
+  EXPECT_TRUE(check(small).ok());
+  EXPECT_EQ(scalable_literals(small), (std::vector<int64_t>{3, 8}));
+}
+
+// Both conditions hold for some indices only; with 7 and 7 indices the second would hold for all.
+TEST(ResizeTest, LiteralsKeepWhatConditionsSay) {
+  const Program p = window(4096, 4096, 1024);
+  const ResizedProgram tight[] = {{p, {7, 7}}};
+  EXPECT_FALSE(fit_literals(tight).has_value());
+  const Program always = window(4096, 1500, 1024);  // k <= q + 2048 holds always
+  const ResizedProgram resized[] = {{always, {7, 8}}};
+  const auto literals = fit_literals(resized);
+  ASSERT_TRUE(literals.has_value());
+  EXPECT_GE(literals->moved(-2048), std::optional<int64_t>(-8)) << literals->text();
+  EXPECT_LE(*literals->moved(-2048), -7);
+}
+
+TEST(ResizeTest, NeighboursOfALiteralMoveWithIt) {
+  const Literals literals({{64, 2}, {1024, 7}});
+  EXPECT_EQ(literals.moved(1023), 6);
+  EXPECT_EQ(literals.moved(-1025), -8);
+  EXPECT_EQ(literals.moved(-64), -2);
+  EXPECT_EQ(literals.moved(1026), std::nullopt);
+  EXPECT_EQ(Literals().moved(1026), 1026);
+  const Program p = window(4096, 4096, 1024), q = window(4096, 4096, 1023);
+  const ResizedProgram both[] = {{p, {23, 29}}, {q, {23, 29}}};
+  const auto fitted = fit_literals(both);
+  ASSERT_TRUE(fitted.has_value());
+  EXPECT_EQ(*fitted->moved(1024), *fitted->moved(1023) + 1) << "one window in two spellings";
+  EXPECT_EQ(*fitted->moved(2048), *fitted->moved(2046) + 2);
+  EXPECT_GT(*fitted->moved(2046), *fitted->moved(1024));
+}
+
 TEST(ResizeTest, SplitDimensionsFollowTheirFactors) {
   Program p;
   p.name = "heads";

@@ -1,15 +1,21 @@
 extern "C" __global__ void __launch_bounds__(256)
-gated_mlp_golden_k0(const sd::f16* X, const sd::f16* W1, const sd::f16* W2, sd::f16* __restrict__ O) {
+gated_mlp_golden_k0(const sd::f16* X, const sd::f16* W1, const sd::f16* W2, sd::f16* __restrict__ O)
+    {
   const int tid = static_cast<int>(threadIdx.x);
   [[maybe_unused]] const int lane = tid % 32, warp = tid / 32;
   const int block = static_cast<int>(blockIdx.x);
   [[maybe_unused]] const int d_o = block;
   unsigned char* const arena = sd::shared_arena();
-  sd::f16* const xs = reinterpret_cast<sd::f16*>(arena + 65536);  // [n(8), h.i(128)], rows of 128, 4 of them
-  sd::f16* const w1 = reinterpret_cast<sd::f16*>(arena + 0);  // [h.i(128), d.i(32)], rows of 32, 4 of them
-  sd::f16* const w2 = reinterpret_cast<sd::f16*>(arena + 32768);  // [h.i(128), d.i(32)], rows of 32, 4 of them
-  float* const a1_scratch = reinterpret_cast<float*>(arena + 0);  // [n(8), d.i(32)], rows of 36, 8 of them
-  float* const a2_scratch = reinterpret_cast<float*>(arena + 9216);  // [n(8), d.i(32)], rows of 36, 8 of them
+  // [n(8), h.i(128)], rows of 128, 4 of them
+  sd::f16* const xs = reinterpret_cast<sd::f16*>(arena + 65536);
+  // [h.i(128), d.i(32)], rows of 32, 4 of them
+  sd::f16* const w1 = reinterpret_cast<sd::f16*>(arena + 0);
+  // [h.i(128), d.i(32)], rows of 32, 4 of them
+  sd::f16* const w2 = reinterpret_cast<sd::f16*>(arena + 32768);
+  // [n(8), d.i(32)], rows of 36, 8 of them
+  float* const a1_scratch = reinterpret_cast<float*>(arena + 0);
+  // [n(8), d.i(32)], rows of 36, 8 of them
+  float* const a2_scratch = reinterpret_cast<float*>(arena + 9216);
   sd::grid_wait();
   sd::grid_launch_dependents();
   float a1_part[2][4];
@@ -26,20 +32,23 @@ gated_mlp_golden_k0(const sd::f16* X, const sd::f16* W1, const sd::f16* W2, sd::
       for (int i = 0; i < 1; ++i) {
         const int row = tid / 16 + i * 16, c = tid % 16 * 8;
         if (row < 8) {
-          sd::cp_async<16>(xs + row * 128 + (c ^ (row & 7) * 8) + h_o_stage * 1024, X + row * 4096 + h_o * 128 + c);
+          sd::cp_async<16>(xs + row * 128 + (c ^ (row & 7) * 8) + h_o_stage * 1024,
+              X + row * 4096 + h_o * 128 + c);
         }
       }
       // w1[h.i, d.i] = W1
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         const int row = tid / 4 + i * 64, c = tid % 4 * 8;
-        sd::cp_async<16>(w1 + row * 32 + (c ^ (row >> 1 & 3) * 8) + h_o_stage * 4096, W1 + h_o * 524288 + row * 4096 + d_o * 32 + c);
+        sd::cp_async<16>(w1 + row * 32 + (c ^ (row >> 1 & 3) * 8) + h_o_stage * 4096,
+            W1 + h_o * 524288 + row * 4096 + d_o * 32 + c);
       }
       // w2[h.i, d.i] = W2
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         const int row = tid / 4 + i * 64, c = tid % 4 * 8;
-        sd::cp_async<16>(w2 + row * 32 + (c ^ (row >> 1 & 3) * 8) + h_o_stage * 4096, W2 + h_o * 524288 + row * 4096 + d_o * 32 + c);
+        sd::cp_async<16>(w2 + row * 32 + (c ^ (row >> 1 & 3) * 8) + h_o_stage * 4096,
+            W2 + h_o * 524288 + row * 4096 + d_o * 32 + c);
       }
     };
 #pragma unroll
@@ -65,12 +74,14 @@ gated_mlp_golden_k0(const sd::f16* X, const sd::f16* W1, const sd::f16* W2, sd::
           uint32_t a[2][4];
 #pragma unroll
           for (int i = 0; i < 2; ++i) {
-            sd::ldmatrix_x4_trans(a[i], w1 + w1_k_2 * 32 + step * 512 + ((w1_row_1 + i * 16) ^ (w1_k_2 >> 1 & 3) * 8) + h_o_stage * 4096);
+            sd::ldmatrix_x4_trans(a[i], w1 + w1_k_2 * 32 + step * 512
+                + ((w1_row_1 + i * 16) ^ (w1_k_2 >> 1 & 3) * 8) + h_o_stage * 4096);
           }
 #pragma unroll
           for (int j = 0; j < 1; ++j) {
             uint32_t b[2];
-            sd::ldmatrix_x2(b, xs + xs_row_3 * 128 + j * 1024 + ((xs_k_4 + step * 16) ^ (xs_row_3 & 7) * 8) + h_o_stage * 1024);
+            sd::ldmatrix_x2(b, xs + xs_row_3 * 128 + j * 1024
+                + ((xs_k_4 + step * 16) ^ (xs_row_3 & 7) * 8) + h_o_stage * 1024);
 #pragma unroll
             for (int i = 0; i < 2; ++i) sd::mma_m16n8k16<sd::f16>(a1_part[i], a[i], b[0], b[1]);
           }
@@ -87,12 +98,14 @@ gated_mlp_golden_k0(const sd::f16* X, const sd::f16* W1, const sd::f16* W2, sd::
           uint32_t a[2][4];
 #pragma unroll
           for (int i = 0; i < 2; ++i) {
-            sd::ldmatrix_x4_trans(a[i], w2 + w2_k_7 * 32 + step * 512 + ((w2_row_6 + i * 16) ^ (w2_k_7 >> 1 & 3) * 8) + h_o_stage * 4096);
+            sd::ldmatrix_x4_trans(a[i], w2 + w2_k_7 * 32 + step * 512
+                + ((w2_row_6 + i * 16) ^ (w2_k_7 >> 1 & 3) * 8) + h_o_stage * 4096);
           }
 #pragma unroll
           for (int j = 0; j < 1; ++j) {
             uint32_t b[2];
-            sd::ldmatrix_x2(b, xs + xs_row_8 * 128 + j * 1024 + ((xs_k_9 + step * 16) ^ (xs_row_8 & 7) * 8) + h_o_stage * 1024);
+            sd::ldmatrix_x2(b, xs + xs_row_8 * 128 + j * 1024
+                + ((xs_k_9 + step * 16) ^ (xs_row_8 & 7) * 8) + h_o_stage * 1024);
 #pragma unroll
             for (int i = 0; i < 2; ++i) sd::mma_m16n8k16<sd::f16>(a2_part[i], a[i], b[0], b[1]);
           }
@@ -110,7 +123,8 @@ gated_mlp_golden_k0(const sd::f16* X, const sd::f16* W1, const sd::f16* W2, sd::
       for (int r13 = 0; r13 < 2; ++r13) {
 #pragma unroll
         for (int v = 0; v < 2; ++v) {
-          a1_scratch[n_10 * 36 + v * 36 + d_i_11 + r12 * 16 + r13 * 8 + warp * 288] = a1_part[r12][v + r13 * 2];
+          a1_scratch[n_10 * 36 + v * 36 + d_i_11 + r12 * 16 + r13 * 8 + warp * 288] =
+              a1_part[r12][v + r13 * 2];
         }
       }
     }
@@ -124,7 +138,8 @@ gated_mlp_golden_k0(const sd::f16* X, const sd::f16* W1, const sd::f16* W2, sd::
       for (int r17 = 0; r17 < 2; ++r17) {
 #pragma unroll
         for (int v = 0; v < 2; ++v) {
-          a2_scratch[n_14 * 36 + v * 36 + d_i_15 + r16 * 16 + r17 * 8 + warp * 288] = a2_part[r16][v + r17 * 2];
+          a2_scratch[n_14 * 36 + v * 36 + d_i_15 + r16 * 16 + r17 * 8 + warp * 288] =
+              a2_part[r16][v + r17 * 2];
         }
       }
     }
@@ -173,13 +188,15 @@ gated_mlp_golden_k0(const sd::f16* X, const sd::f16* W1, const sd::f16* W2, sd::
 // Pointers in the order of the program's inputs and outputs; returns a cudaError_t.
 extern "C" size_t gated_mlp_golden_workspace_bytes() { return 0; }
 
-extern "C" int gated_mlp_golden([[maybe_unused]] void* const* inputs, [[maybe_unused]] void* const* outputs,
+extern "C" int gated_mlp_golden([[maybe_unused]] void* const* inputs,
+    [[maybe_unused]] void* const* outputs,
     [[maybe_unused]] void* workspace, [[maybe_unused]] cudaStream_t stream) {
   static bool ready[64] = {};  // by device: the limits of shared memory are raised
   int device = 0;
   if (cudaError_t error = cudaGetDevice(&device)) return error;
   if (device >= 64 || !ready[device]) {
-    if (cudaError_t error = cudaFuncSetAttribute(gated_mlp_golden_k0, cudaFuncAttributeMaxDynamicSharedMemorySize, 73728)) {
+    if (cudaError_t error = cudaFuncSetAttribute(gated_mlp_golden_k0,
+        cudaFuncAttributeMaxDynamicSharedMemorySize, 73728)) {
       return error;
     }
     if (device < 64) ready[device] = true;
@@ -195,7 +212,9 @@ extern "C" int gated_mlp_golden([[maybe_unused]] void* const* inputs, [[maybe_un
     config.stream = stream;
     config.attrs = &early;
     config.numAttrs = 1;
-    if (cudaError_t error = cudaLaunchKernelEx(&config, gated_mlp_golden_k0, static_cast<const sd::f16*>(inputs[0]), static_cast<const sd::f16*>(inputs[1]), static_cast<const sd::f16*>(inputs[2]), static_cast<sd::f16*>(outputs[0]))) return error;
+    if (cudaError_t error = cudaLaunchKernelEx(&config, gated_mlp_golden_k0,
+        static_cast<const sd::f16*>(inputs[0]), static_cast<const sd::f16*>(inputs[1]),
+        static_cast<const sd::f16*>(inputs[2]), static_cast<sd::f16*>(outputs[0]))) return error;
   }
   return cudaSuccess;
 }

@@ -1,5 +1,6 @@
 extern "C" __global__ void __launch_bounds__(128)
-gqa_safe_golden_part(const sd::f16* Q, const sd::f16* K, const sd::f16* V, float* __restrict__ part_m, float* __restrict__ part_l, float* __restrict__ part_o) {
+gqa_safe_golden_part(const sd::f16* Q, const sd::f16* K, const sd::f16* V,
+    float* __restrict__ part_m, float* __restrict__ part_l, float* __restrict__ part_o) {
   const int tid = static_cast<int>(threadIdx.x);
   [[maybe_unused]] const int lane = tid % 32, warp = tid / 32;
   const int block = static_cast<int>(blockIdx.x);
@@ -8,8 +9,10 @@ gqa_safe_golden_part(const sd::f16* Q, const sd::f16* K, const sd::f16* V, float
   [[maybe_unused]] const int k_s = block % 16;
   unsigned char* const arena = sd::shared_arena();
   sd::f16* const qs = reinterpret_cast<sd::f16*>(arena + 65536);  // [q.i(64), e(64)], rows of 64
-  sd::f16* const ks = reinterpret_cast<sd::f16*>(arena + 0);  // [k.i(128), e(64)], rows of 64, 2 of them
-  sd::f16* const vs = reinterpret_cast<sd::f16*>(arena + 32768);  // [k.i(128), f(64)], rows of 64, 2 of them
+  // [k.i(128), e(64)], rows of 64, 2 of them
+  sd::f16* const ks = reinterpret_cast<sd::f16*>(arena + 0);
+  // [k.i(128), f(64)], rows of 64, 2 of them
+  sd::f16* const vs = reinterpret_cast<sd::f16*>(arena + 32768);
   sd::grid_wait();
   sd::grid_launch_dependents();
 
@@ -17,7 +20,8 @@ gqa_safe_golden_part(const sd::f16* Q, const sd::f16* K, const sd::f16* V, float
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const int row = tid / 8 + i * 16, c = tid % 8 * 8;
-    sd::cp_async<16>(qs + row * 64 + (c ^ (row & 7) * 8), Q + g * 16384 + q_o * 4096 + row * 64 + c);
+    sd::cp_async<16>(qs + row * 64 + (c ^ (row & 7) * 8),
+        Q + g * 16384 + q_o * 4096 + row * 64 + c);
   }
   sd::cp_async_commit();
   float m[2];
@@ -42,13 +46,15 @@ gqa_safe_golden_part(const sd::f16* Q, const sd::f16* K, const sd::f16* V, float
 #pragma unroll
       for (int i = 0; i < 8; ++i) {
         const int row = tid / 8 + i * 16, c = tid % 8 * 8;
-        sd::cp_async<16>(ks + row * 64 + (c ^ (row & 7) * 8) + k_o_stage * 8192, K + g * 262144 + c + k_s * 16384 + k_o * 8192 + row * 64);
+        sd::cp_async<16>(ks + row * 64 + (c ^ (row & 7) * 8) + k_o_stage * 8192,
+            K + g * 262144 + c + k_s * 16384 + k_o * 8192 + row * 64);
       }
       // vs[k.i, f] = V
 #pragma unroll
       for (int i = 0; i < 8; ++i) {
         const int row = tid / 8 + i * 16, c = tid % 8 * 8;
-        sd::cp_async<16>(vs + row * 64 + (c ^ (row & 7) * 8) + k_o_stage * 8192, V + g * 262144 + c + k_s * 16384 + k_o * 8192 + row * 64);
+        sd::cp_async<16>(vs + row * 64 + (c ^ (row & 7) * 8) + k_o_stage * 8192,
+            V + g * 262144 + c + k_s * 16384 + k_o * 8192 + row * 64);
       }
     };
 #pragma unroll
@@ -79,7 +85,8 @@ gqa_safe_golden_part(const sd::f16* Q, const sd::f16* K, const sd::f16* V, float
 #pragma unroll
           for (int j = 0; j < 16; j += 2) {
             uint32_t b[4];
-            sd::ldmatrix_x4(b, ks + ks_row_3 * 64 + j * 512 + ((ks_k_4 + step * 16) ^ (ks_row_3 & 7) * 8) + k_o_stage * 8192);
+            sd::ldmatrix_x4(b, ks + ks_row_3 * 64 + j * 512
+                + ((ks_k_4 + step * 16) ^ (ks_row_3 & 7) * 8) + k_o_stage * 8192);
             sd::mma_m16n8k16<sd::f16>(s[j], a, b[0], b[1]);
             sd::mma_m16n8k16<sd::f16>(s[j + 1], a, b[2], b[3]);
           }
@@ -134,7 +141,8 @@ gqa_safe_golden_part(const sd::f16* Q, const sd::f16* K, const sd::f16* V, float
 #pragma unroll
           for (int r16 = 0; r16 < 2; ++r16) {
             const float now = m[r16];
-            const float scale = l_last[r16] == sd::bits_float(0xff800000u) ? 0.0f : sd::exp_difference_fast(l_last[r16], now);
+            const float scale = l_last[r16] == sd::bits_float(0xff800000u) ? 0.0f
+                : sd::exp_difference_fast(l_last[r16], now);
             l_last[r16] = now;
             l[r16] *= scale;
           }
@@ -142,7 +150,8 @@ gqa_safe_golden_part(const sd::f16* Q, const sd::f16* K, const sd::f16* V, float
         float sums_17[4] = {};
 #pragma unroll
         for (int step = 0; step < 8; ++step) {
-          const uint32_t a[4] = {sd::word(p_[step * 4]), sd::word(p_[step * 4 + 1]), sd::word(p_[step * 4 + 2]), sd::word(p_[step * 4 + 3])};
+          const uint32_t a[4] = {sd::word(p_[step * 4]), sd::word(p_[step * 4 + 1]),
+              sd::word(p_[step * 4 + 2]), sd::word(p_[step * 4 + 3])};
           sd::mma_m16n8k16<sd::f16>(sums_17, a, 0x3c003c00u, 0x3c003c00u);
         }
         l[0] += sums_17[0];
@@ -155,7 +164,8 @@ gqa_safe_golden_part(const sd::f16* Q, const sd::f16* K, const sd::f16* V, float
 #pragma unroll
           for (int r19 = 0; r19 < 2; ++r19) {
             const float now = m[r19];
-            const float scale = o_last[r19] == sd::bits_float(0xff800000u) ? 0.0f : sd::exp_difference_fast(o_last[r19], now);
+            const float scale = o_last[r19] == sd::bits_float(0xff800000u) ? 0.0f
+                : sd::exp_difference_fast(o_last[r19], now);
             o_last[r19] = now;
 #pragma unroll
             for (int r20 = 0; r20 < 2; ++r20) {
@@ -177,7 +187,8 @@ gqa_safe_golden_part(const sd::f16* Q, const sd::f16* K, const sd::f16* V, float
 #pragma unroll
           for (int j = 0; j < 8; j += 2) {
             uint32_t b[4];
-            sd::ldmatrix_x4_trans(b, vs + vs_k_24 * 64 + step * 1024 + ((vs_row_23 + j * 8) ^ (vs_k_24 & 7) * 8) + k_o_stage * 8192);
+            sd::ldmatrix_x4_trans(b, vs + vs_k_24 * 64 + step * 1024
+                + ((vs_row_23 + j * 8) ^ (vs_k_24 & 7) * 8) + k_o_stage * 8192);
             sd::mma_m16n8k16<sd::f16>(o[j], a, b[0], b[1]);
             sd::mma_m16n8k16<sd::f16>(o[j + 1], a, b[2], b[3]);
           }
@@ -221,14 +232,16 @@ gqa_safe_golden_part(const sd::f16* Q, const sd::f16* K, const sd::f16* V, float
         for (int v = 0; v < 2; ++v) {
           vec[0][v] = o[r31][v + r32 * 2];
         }
-        sd::store_global(part_o + g * 16384 + q_o * 4096 + q_i_29 * 64 + r32 * 512 + f_30 + r31 * 8 + k_s * 32768, vec[0]);
+        sd::store_global(part_o + g * 16384 + q_o * 4096 + q_i_29 * 64 + r32 * 512 + f_30 + r31 * 8
+            + k_s * 32768, vec[0]);
       }
     }
   }
 }
 
 extern "C" __global__ void __launch_bounds__(32)
-gqa_safe_golden_join(sd::f16* __restrict__ O, const float* part_m, const float* part_l, const float* part_o) {
+gqa_safe_golden_join(sd::f16* __restrict__ O, const float* part_m, const float* part_l,
+    const float* part_o) {
   const int tid = static_cast<int>(threadIdx.x);
   [[maybe_unused]] const int lane = tid % 32, warp = tid / 32;
   const int block = static_cast<int>(blockIdx.x);
@@ -325,13 +338,15 @@ gqa_safe_golden_join(sd::f16* __restrict__ O, const float* part_m, const float* 
 // Pointers in the order of the program's inputs and outputs; returns a cudaError_t.
 extern "C" size_t gqa_safe_golden_workspace_bytes() { return 2162688; }
 
-extern "C" int gqa_safe_golden([[maybe_unused]] void* const* inputs, [[maybe_unused]] void* const* outputs,
+extern "C" int gqa_safe_golden([[maybe_unused]] void* const* inputs,
+    [[maybe_unused]] void* const* outputs,
     [[maybe_unused]] void* workspace, [[maybe_unused]] cudaStream_t stream) {
   static bool ready[64] = {};  // by device: the limits of shared memory are raised
   int device = 0;
   if (cudaError_t error = cudaGetDevice(&device)) return error;
   if (device >= 64 || !ready[device]) {
-    if (cudaError_t error = cudaFuncSetAttribute(gqa_safe_golden_part, cudaFuncAttributeMaxDynamicSharedMemorySize, 73728)) {
+    if (cudaError_t error = cudaFuncSetAttribute(gqa_safe_golden_part,
+        cudaFuncAttributeMaxDynamicSharedMemorySize, 73728)) {
       return error;
     }
     if (device < 64) ready[device] = true;
@@ -347,7 +362,12 @@ extern "C" int gqa_safe_golden([[maybe_unused]] void* const* inputs, [[maybe_unu
     config.stream = stream;
     config.attrs = &early;
     config.numAttrs = 1;
-    if (cudaError_t error = cudaLaunchKernelEx(&config, gqa_safe_golden_part, static_cast<const sd::f16*>(inputs[0]), static_cast<const sd::f16*>(inputs[1]), static_cast<const sd::f16*>(inputs[2]), reinterpret_cast<float*>(static_cast<char*>(workspace) + 0), reinterpret_cast<float*>(static_cast<char*>(workspace) + 32768), reinterpret_cast<float*>(static_cast<char*>(workspace) + 65536))) return error;
+    if (cudaError_t error = cudaLaunchKernelEx(&config, gqa_safe_golden_part,
+        static_cast<const sd::f16*>(inputs[0]), static_cast<const sd::f16*>(inputs[1]),
+        static_cast<const sd::f16*>(inputs[2]),
+        reinterpret_cast<float*>(static_cast<char*>(workspace) + 0),
+        reinterpret_cast<float*>(static_cast<char*>(workspace) + 32768),
+        reinterpret_cast<float*>(static_cast<char*>(workspace) + 65536))) return error;
   }
   {
     cudaLaunchAttribute early = {};
@@ -360,7 +380,11 @@ extern "C" int gqa_safe_golden([[maybe_unused]] void* const* inputs, [[maybe_unu
     config.stream = stream;
     config.attrs = &early;
     config.numAttrs = 1;
-    if (cudaError_t error = cudaLaunchKernelEx(&config, gqa_safe_golden_join, static_cast<sd::f16*>(outputs[0]), reinterpret_cast<float*>(static_cast<char*>(workspace) + 0), reinterpret_cast<float*>(static_cast<char*>(workspace) + 32768), reinterpret_cast<float*>(static_cast<char*>(workspace) + 65536))) return error;
+    if (cudaError_t error = cudaLaunchKernelEx(&config, gqa_safe_golden_join,
+        static_cast<sd::f16*>(outputs[0]),
+        reinterpret_cast<float*>(static_cast<char*>(workspace) + 0),
+        reinterpret_cast<float*>(static_cast<char*>(workspace) + 32768),
+        reinterpret_cast<float*>(static_cast<char*>(workspace) + 65536))) return error;
   }
   return cudaSuccess;
 }

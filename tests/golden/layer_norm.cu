@@ -1,5 +1,6 @@
 extern "C" __global__ void __launch_bounds__(256)
-layer_norm_golden_k0(const sd::f16* __restrict__ X, const sd::f16* __restrict__ w, const sd::f16* __restrict__ b_, sd::f16* __restrict__ O) {
+layer_norm_golden_k0(const sd::f16* __restrict__ X, const sd::f16* __restrict__ w,
+    const sd::f16* __restrict__ b_, sd::f16* __restrict__ O) {
   const int tid = static_cast<int>(threadIdx.x);
   [[maybe_unused]] const int lane = tid % 32, warp = tid / 32;
   const int block = static_cast<int>(blockIdx.x);
@@ -106,7 +107,8 @@ layer_norm_golden_k0(const sd::f16* __restrict__ X, const sd::f16* __restrict__ 
       sd::load_global(in_16[0], w + h_13 + r14 * 2048);
 #pragma unroll
       for (int v = 0; v < 8; ++v) {
-        const float t17 = c_[v + r14 * 8] * sd::rsqrt(v_ * 0.00024414062f + 1e-05f) * sd::to_float(in_16[0][v]);
+        const float t17 = c_[v + r14 * 8] * sd::rsqrt(v_ * 0.00024414062f + 1e-05f)
+            * sd::to_float(in_16[0][v]);
         o[v + r14 * 8] = t17 + sd::to_float(in_15[0][v]);
       }
     }
@@ -133,9 +135,12 @@ layer_norm_golden_k0(const sd::f16* __restrict__ X, const sd::f16* __restrict__ 
 // Pointers in the order of the program's inputs and outputs; returns a cudaError_t.
 extern "C" size_t layer_norm_golden_workspace_bytes() { return 0; }
 
-extern "C" int layer_norm_golden([[maybe_unused]] void* const* inputs, [[maybe_unused]] void* const* outputs,
+extern "C" int layer_norm_golden([[maybe_unused]] void* const* inputs,
+    [[maybe_unused]] void* const* outputs,
     [[maybe_unused]] void* workspace, [[maybe_unused]] cudaStream_t stream) {
-  layer_norm_golden_k0<<<4096, 256, 160, stream>>>(static_cast<const sd::f16*>(inputs[0]), static_cast<const sd::f16*>(inputs[1]), static_cast<const sd::f16*>(inputs[2]), static_cast<sd::f16*>(outputs[0]));
+  layer_norm_golden_k0<<<4096, 256, 160, stream>>>(static_cast<const sd::f16*>(inputs[0]),
+      static_cast<const sd::f16*>(inputs[1]), static_cast<const sd::f16*>(inputs[2]),
+      static_cast<sd::f16*>(outputs[0]));
   if (cudaError_t error = cudaGetLastError()) return error;
   return cudaSuccess;
 }

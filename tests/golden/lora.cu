@@ -1,5 +1,6 @@
 extern "C" __global__ void __launch_bounds__(256)
-lora_golden_k0(const sd::f16* X, const sd::f16* W, const sd::f16* A, const sd::f16* B, sd::f16* __restrict__ O) {
+lora_golden_k0(const sd::f16* X, const sd::f16* W, const sd::f16* A, const sd::f16* B,
+    sd::f16* __restrict__ O) {
   const int tid = static_cast<int>(threadIdx.x);
   [[maybe_unused]] const int lane = tid % 32, warp = tid / 32;
   const int block = static_cast<int>(blockIdx.x);
@@ -9,9 +10,11 @@ lora_golden_k0(const sd::f16* X, const sd::f16* W, const sd::f16* A, const sd::f
   sd::f16* const as = reinterpret_cast<sd::f16*>(arena + 10240);  // [h(256), r(16)], rows of 16
   sd::f16* const ws = reinterpret_cast<sd::f16*>(arena + 18432);  // [h(256), d.i(32)], rows of 32
   sd::f16* const bs = reinterpret_cast<sd::f16*>(arena + 43008);  // [r(16), d.i(32)], rows of 32
-  float* const low_scratch = reinterpret_cast<float*>(arena + 0);  // [n(16), r(16)], rows of 20, 8 of them
+  // [n(16), r(16)], rows of 20, 8 of them
+  float* const low_scratch = reinterpret_cast<float*>(arena + 0);
   sd::f16* const lh = reinterpret_cast<sd::f16*>(arena + 44032);  // [n(16), r(16)], rows of 16
-  float* const acc_scratch = reinterpret_cast<float*>(arena + 0);  // [n(16), d.i(32)], rows of 36, 8 of them
+  // [n(16), d.i(32)], rows of 36, 8 of them
+  float* const acc_scratch = reinterpret_cast<float*>(arena + 0);
   float* const both_shared = reinterpret_cast<float*>(arena + 0);  // [n(16), d.i(32)], rows of 36
   sd::grid_wait();
   sd::grid_launch_dependents();
@@ -68,7 +71,8 @@ lora_golden_k0(const sd::f16* X, const sd::f16* W, const sd::f16* A, const sd::f
 #pragma unroll
       for (int j = 0; j < 2; j += 2) {
         uint32_t b[4];
-        sd::ldmatrix_x4_trans(b, as + as_k_4 * 16 + step * 256 + ((as_row_3 + j * 8) ^ (as_k_4 >> 2 & 1) * 8));
+        sd::ldmatrix_x4_trans(b, as + as_k_4 * 16 + step * 256
+            + ((as_row_3 + j * 8) ^ (as_k_4 >> 2 & 1) * 8));
         sd::mma_m16n8k16<sd::f16>(low_part[j], a, b[0], b[1]);
         sd::mma_m16n8k16<sd::f16>(low_part[j + 1], a, b[2], b[3]);
       }
@@ -82,7 +86,8 @@ lora_golden_k0(const sd::f16* X, const sd::f16* W, const sd::f16* A, const sd::f
         for (int r8 = 0; r8 < 2; ++r8) {
 #pragma unroll
           for (int v = 0; v < 2; ++v) {
-            low_scratch[n_5 * 20 + r8 * 160 + r_6 + r7 * 8 + v + warp * 320] = low_part[r7][v + r8 * 2];
+            low_scratch[n_5 * 20 + r8 * 160 + r_6 + r7 * 8 + v + warp * 320] =
+                low_part[r7][v + r8 * 2];
           }
         }
       }
@@ -123,7 +128,8 @@ lora_golden_k0(const sd::f16* X, const sd::f16* W, const sd::f16* A, const sd::f
 #pragma unroll
       for (int j = 0; j < 4; j += 2) {
         uint32_t b[4];
-        sd::ldmatrix_x4_trans(b, ws + ws_k_18 * 32 + step * 512 + ((ws_row_17 + j * 8) ^ (ws_k_18 >> 1 & 3) * 8));
+        sd::ldmatrix_x4_trans(b, ws + ws_k_18 * 32 + step * 512
+            + ((ws_row_17 + j * 8) ^ (ws_k_18 >> 1 & 3) * 8));
         sd::mma_m16n8k16<sd::f16>(acc_part[j], a, b[0], b[1]);
         sd::mma_m16n8k16<sd::f16>(acc_part[j + 1], a, b[2], b[3]);
       }
@@ -138,7 +144,8 @@ lora_golden_k0(const sd::f16* X, const sd::f16* W, const sd::f16* A, const sd::f
         for (int r22 = 0; r22 < 2; ++r22) {
 #pragma unroll
           for (int v = 0; v < 2; ++v) {
-            acc_scratch[n_19 * 36 + r22 * 288 + d_i_20 + r21 * 8 + v + warp * 576] = acc_part[r21][v + r22 * 2];
+            acc_scratch[n_19 * 36 + r22 * 288 + d_i_20 + r21 * 8 + v + warp * 576] =
+                acc_part[r21][v + r22 * 2];
           }
         }
       }
@@ -173,7 +180,8 @@ lora_golden_k0(const sd::f16* X, const sd::f16* W, const sd::f16* A, const sd::f
 #pragma unroll
       for (int j = 0; j < 4; j += 2) {
         uint32_t b[4];
-        sd::ldmatrix_x4_trans(b, bs + bs_k_29 * 32 + step * 512 + ((bs_row_28 + j * 8) ^ (bs_k_29 >> 1 & 3) * 8));
+        sd::ldmatrix_x4_trans(b, bs + bs_k_29 * 32 + step * 512
+            + ((bs_row_28 + j * 8) ^ (bs_k_29 >> 1 & 3) * 8));
         sd::mma_m16n8k16<sd::f16>(both[j], a, b[0], b[1]);
         sd::mma_m16n8k16<sd::f16>(both[j + 1], a, b[2], b[3]);
       }
@@ -227,7 +235,8 @@ lora_golden_k0(const sd::f16* X, const sd::f16* W, const sd::f16* A, const sd::f
 // Pointers in the order of the program's inputs and outputs; returns a cudaError_t.
 extern "C" size_t lora_golden_workspace_bytes() { return 0; }
 
-extern "C" int lora_golden([[maybe_unused]] void* const* inputs, [[maybe_unused]] void* const* outputs,
+extern "C" int lora_golden([[maybe_unused]] void* const* inputs,
+    [[maybe_unused]] void* const* outputs,
     [[maybe_unused]] void* workspace, [[maybe_unused]] cudaStream_t stream) {
   {
     cudaLaunchAttribute early = {};
@@ -240,7 +249,10 @@ extern "C" int lora_golden([[maybe_unused]] void* const* inputs, [[maybe_unused]
     config.stream = stream;
     config.attrs = &early;
     config.numAttrs = 1;
-    if (cudaError_t error = cudaLaunchKernelEx(&config, lora_golden_k0, static_cast<const sd::f16*>(inputs[0]), static_cast<const sd::f16*>(inputs[1]), static_cast<const sd::f16*>(inputs[2]), static_cast<const sd::f16*>(inputs[3]), static_cast<sd::f16*>(outputs[0]))) return error;
+    if (cudaError_t error = cudaLaunchKernelEx(&config, lora_golden_k0,
+        static_cast<const sd::f16*>(inputs[0]), static_cast<const sd::f16*>(inputs[1]),
+        static_cast<const sd::f16*>(inputs[2]), static_cast<const sd::f16*>(inputs[3]),
+        static_cast<sd::f16*>(outputs[0]))) return error;
   }
   return cudaSuccess;
 }

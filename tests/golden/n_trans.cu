@@ -1,5 +1,6 @@
 extern "C" __global__ void __launch_bounds__(512)
-n_trans_golden_k0(const sd::f16* __restrict__ H, const sd::f16* __restrict__ X, const sd::f16* __restrict__ alpha, sd::f16* __restrict__ O) {
+n_trans_golden_k0(const sd::f16* __restrict__ H, const sd::f16* __restrict__ X,
+    const sd::f16* __restrict__ alpha, sd::f16* __restrict__ O) {
   const int tid = static_cast<int>(threadIdx.x);
   [[maybe_unused]] const int lane = tid % 32, warp = tid / 32;
   const int block = static_cast<int>(blockIdx.x);
@@ -77,7 +78,8 @@ n_trans_golden_k0(const sd::f16* __restrict__ H, const sd::f16* __restrict__ X, 
   {
 #pragma unroll
     for (int v = 0; v < 8; ++v) {
-      const float t11 = sd::to_float(hs[0][v]) * sd::rsqrt(sh * 0.00024414062f) + sd::to_float(xs[0][v]);
+      const float t11 = sd::to_float(hs[0][v]) * sd::rsqrt(sh * 0.00024414062f)
+          + sd::to_float(xs[0][v]);
       t[v] = sd::to_float(xs[0][v]) + sd::to_float(al[0][v]) * t11;
     }
   }
@@ -134,9 +136,12 @@ n_trans_golden_k0(const sd::f16* __restrict__ H, const sd::f16* __restrict__ X, 
 // Pointers in the order of the program's inputs and outputs; returns a cudaError_t.
 extern "C" size_t n_trans_golden_workspace_bytes() { return 0; }
 
-extern "C" int n_trans_golden([[maybe_unused]] void* const* inputs, [[maybe_unused]] void* const* outputs,
+extern "C" int n_trans_golden([[maybe_unused]] void* const* inputs,
+    [[maybe_unused]] void* const* outputs,
     [[maybe_unused]] void* workspace, [[maybe_unused]] cudaStream_t stream) {
-  n_trans_golden_k0<<<16, 512, 192, stream>>>(static_cast<const sd::f16*>(inputs[0]), static_cast<const sd::f16*>(inputs[1]), static_cast<const sd::f16*>(inputs[2]), static_cast<sd::f16*>(outputs[0]));
+  n_trans_golden_k0<<<16, 512, 192, stream>>>(static_cast<const sd::f16*>(inputs[0]),
+      static_cast<const sd::f16*>(inputs[1]), static_cast<const sd::f16*>(inputs[2]),
+      static_cast<sd::f16*>(outputs[0]));
   if (cudaError_t error = cudaGetLastError()) return error;
   return cudaSuccess;
 }

@@ -5,10 +5,13 @@ rms_norm_golden_k0(const sd::f16* X, const sd::f16* W, sd::f16* __restrict__ O) 
   const int block = static_cast<int>(blockIdx.x);
   [[maybe_unused]] const int d_o = block;
   unsigned char* const arena = sd::shared_arena();
-  sd::f16* const xs = reinterpret_cast<sd::f16*>(arena + 65536);  // [n(16), h.i(128)], rows of 128, 4 of them
-  sd::f16* const ws = reinterpret_cast<sd::f16*>(arena + 0);  // [h.i(128), d.i(48)], rows of 64, 4 of them
+  // [n(16), h.i(128)], rows of 128, 4 of them
+  sd::f16* const xs = reinterpret_cast<sd::f16*>(arena + 65536);
+  // [h.i(128), d.i(48)], rows of 64, 4 of them
+  sd::f16* const ws = reinterpret_cast<sd::f16*>(arena + 0);
   float* const ss_shared = reinterpret_cast<float*>(arena + 26624);  // [n(16)]
-  float* const acc_scratch = reinterpret_cast<float*>(arena + 0);  // [n(16), d.i(48)], rows of 52, 8 of them
+  // [n(16), d.i(48)], rows of 52, 8 of them
+  float* const acc_scratch = reinterpret_cast<float*>(arena + 0);
   sd::grid_wait();
   sd::grid_launch_dependents();
   float ss;
@@ -23,14 +26,16 @@ rms_norm_golden_k0(const sd::f16* X, const sd::f16* W, sd::f16* __restrict__ O) 
 #pragma unroll
       for (int i = 0; i < 1; ++i) {
         const int row = tid / 16 + i * 16, c = tid % 16 * 8;
-        sd::cp_async<16>(xs + row * 128 + (c ^ (row & 7) * 8) + h_o_stage * 2048, X + row * 4096 + h_o * 128 + c);
+        sd::cp_async<16>(xs + row * 128 + (c ^ (row & 7) * 8) + h_o_stage * 2048,
+            X + row * 4096 + h_o * 128 + c);
       }
       // ws[h.i, d.i] = W
 #pragma unroll
       for (int i = 0; i < 3; ++i) {
         const int e = tid + i * 256;
         const int row = e / 6, c = e % 6 * 8;
-        sd::cp_async<16>(ws + row * 64 + (c ^ (row & 7) * 8) + h_o_stage * 8192, W + h_o * 786432 + row * 6144 + d_o * 48 + c);
+        sd::cp_async<16>(ws + row * 64 + (c ^ (row & 7) * 8) + h_o_stage * 8192,
+            W + h_o * 786432 + row * 6144 + d_o * 48 + c);
       }
     };
 #pragma unroll
@@ -70,16 +75,20 @@ rms_norm_golden_k0(const sd::f16* X, const sd::f16* W, sd::f16* __restrict__ O) 
           uint32_t a[3][4];
 #pragma unroll
           for (int i = 0; i < 3; ++i) {
-            sd::ldmatrix_x4_trans(a[i], ws + ws_k_7 * 64 + step * 1024 + ((ws_row_6 + i * 16) ^ (ws_k_7 & 7) * 8) + h_o_stage * 8192);
+            sd::ldmatrix_x4_trans(a[i], ws + ws_k_7 * 64 + step * 1024
+                + ((ws_row_6 + i * 16) ^ (ws_k_7 & 7) * 8) + h_o_stage * 8192);
           }
 #pragma unroll
           for (int j = 0; j < 2; j += 2) {
             uint32_t b[4];
-            sd::ldmatrix_x4(b, xs + xs_row_8 * 128 + j * 1024 + ((xs_k_9 + step * 16) ^ (xs_row_8 & 7) * 8) + h_o_stage * 2048);
+            sd::ldmatrix_x4(b, xs + xs_row_8 * 128 + j * 1024
+                + ((xs_k_9 + step * 16) ^ (xs_row_8 & 7) * 8) + h_o_stage * 2048);
 #pragma unroll
-            for (int i = 0; i < 3; ++i) sd::mma_m16n8k16<sd::f16>(acc_part[j + i * 2], a[i], b[0], b[1]);
+            for (int i = 0; i < 3; ++i) sd::mma_m16n8k16<sd::f16>(acc_part[j + i * 2], a[i], b[0],
+                b[1]);
 #pragma unroll
-            for (int i = 0; i < 3; ++i) sd::mma_m16n8k16<sd::f16>(acc_part[j + i * 2 + 1], a[i], b[2], b[3]);
+            for (int i = 0; i < 3; ++i) sd::mma_m16n8k16<sd::f16>(acc_part[j + i * 2 + 1], a[i],
+                b[2], b[3]);
           }
         }
       }
@@ -98,7 +107,8 @@ rms_norm_golden_k0(const sd::f16* X, const sd::f16* W, sd::f16* __restrict__ O) 
         for (int r14 = 0; r14 < 2; ++r14) {
 #pragma unroll
           for (int v = 0; v < 2; ++v) {
-            acc_scratch[n_10 * 52 + r13 * 416 + v * 52 + d_i_11 + r12 * 16 + r14 * 8 + warp * 832] = acc_part[r13 + r12 * 2][v + r14 * 2];
+            acc_scratch[n_10 * 52 + r13 * 416 + v * 52 + d_i_11 + r12 * 16 + r14 * 8 + warp * 832] =
+                acc_part[r13 + r12 * 2][v + r14 * 2];
           }
         }
       }
@@ -140,7 +150,8 @@ rms_norm_golden_k0(const sd::f16* X, const sd::f16* W, sd::f16* __restrict__ O) 
     for (int r22 = 0; r22 < 2; ++r22) {
 #pragma unroll
       for (int v = 0; v < 2; ++v) {
-        const float t23 = acc[v + r22 * 2] * sd::rsqrt(sd::to_float(ss_shared[n_20 + r22 * 8]) * 0.00024414062f + 1e-06f);
+        const float t23 = acc[v + r22 * 2]
+            * sd::rsqrt(sd::to_float(ss_shared[n_20 + r22 * 8]) * 0.00024414062f + 1e-06f);
         o[v + r22 * 2] = t23;
       }
     }
@@ -168,13 +179,15 @@ rms_norm_golden_k0(const sd::f16* X, const sd::f16* W, sd::f16* __restrict__ O) 
 // Pointers in the order of the program's inputs and outputs; returns a cudaError_t.
 extern "C" size_t rms_norm_golden_workspace_bytes() { return 0; }
 
-extern "C" int rms_norm_golden([[maybe_unused]] void* const* inputs, [[maybe_unused]] void* const* outputs,
+extern "C" int rms_norm_golden([[maybe_unused]] void* const* inputs,
+    [[maybe_unused]] void* const* outputs,
     [[maybe_unused]] void* workspace, [[maybe_unused]] cudaStream_t stream) {
   static bool ready[64] = {};  // by device: the limits of shared memory are raised
   int device = 0;
   if (cudaError_t error = cudaGetDevice(&device)) return error;
   if (device >= 64 || !ready[device]) {
-    if (cudaError_t error = cudaFuncSetAttribute(rms_norm_golden_k0, cudaFuncAttributeMaxDynamicSharedMemorySize, 81920)) {
+    if (cudaError_t error = cudaFuncSetAttribute(rms_norm_golden_k0,
+        cudaFuncAttributeMaxDynamicSharedMemorySize, 81920)) {
       return error;
     }
     if (device < 64) ready[device] = true;
@@ -190,7 +203,9 @@ extern "C" int rms_norm_golden([[maybe_unused]] void* const* inputs, [[maybe_unu
     config.stream = stream;
     config.attrs = &early;
     config.numAttrs = 1;
-    if (cudaError_t error = cudaLaunchKernelEx(&config, rms_norm_golden_k0, static_cast<const sd::f16*>(inputs[0]), static_cast<const sd::f16*>(inputs[1]), static_cast<sd::f16*>(outputs[0]))) return error;
+    if (cudaError_t error = cudaLaunchKernelEx(&config, rms_norm_golden_k0,
+        static_cast<const sd::f16*>(inputs[0]), static_cast<const sd::f16*>(inputs[1]),
+        static_cast<sd::f16*>(outputs[0]))) return error;
   }
   return cudaSuccess;
 }

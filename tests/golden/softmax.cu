@@ -125,9 +125,11 @@ softmax_golden_k0(const sd::f16* __restrict__ X, sd::f16* __restrict__ O) {
 // Pointers in the order of the program's inputs and outputs; returns a cudaError_t.
 extern "C" size_t softmax_golden_workspace_bytes() { return 0; }
 
-extern "C" int softmax_golden([[maybe_unused]] void* const* inputs, [[maybe_unused]] void* const* outputs,
+extern "C" int softmax_golden([[maybe_unused]] void* const* inputs,
+    [[maybe_unused]] void* const* outputs,
     [[maybe_unused]] void* workspace, [[maybe_unused]] cudaStream_t stream) {
-  softmax_golden_k0<<<4096, 256, 160, stream>>>(static_cast<const sd::f16*>(inputs[0]), static_cast<sd::f16*>(outputs[0]));
+  softmax_golden_k0<<<4096, 256, 160, stream>>>(static_cast<const sd::f16*>(inputs[0]),
+      static_cast<sd::f16*>(outputs[0]));
   if (cudaError_t error = cudaGetLastError()) return error;
   return cudaSuccess;
 }

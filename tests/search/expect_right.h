@@ -32,7 +32,7 @@ inline void expect_right(const Program& program, const MuGraph& graph) {
   const Status status = check(graph, program);
   ASSERT_TRUE(status.ok()) << to_string(status.error()) << "\n" << print(graph, program);
   const auto inputs = random_inputs(program, 7);
-  Float64 a({.round_stores = false, .round_casts = false});
+  Float64 a({.round_stores = false, .rounding = Rounding::kWide});
   const auto want = interpret(a, program, std::span(inputs));
   const auto have = interpret(a, graph, program, std::span(inputs));
   ASSERT_TRUE(want.ok()) << to_string(want.error());

@@ -36,7 +36,7 @@ void expect_right(const Program& program, const MuGraph& graph) {
     for (int64_t i = 0; i < element_count(tensor); ++i) values.values.push_back(uniform(random));
     inputs.push_back(std::move(values));
   }
-  Float64 a({.round_stores = false, .round_casts = false});
+  Float64 a({.round_stores = false, .rounding = Rounding::kWide});
   const auto want = interpret(a, program, std::span(inputs));
   const auto have = interpret(a, graph, program, std::span(inputs));
   ASSERT_TRUE(want.ok() && have.ok()) << print(graph, program);

@@ -92,6 +92,38 @@ TEST(TrimMaskedTest, NothingIsTrimmedByAnEquality) {
   }
 }
 
+// A window has two masks, and skips what either leaves nothing of; a band of a matrix likewise.
+TEST(TrimMaskedTest, WindowsSkipOnBothSides) {
+  Kernel kernel;
+  kernel.factors = {{"k.o", 1, 64, 64}, {"k.i", 1, 64, 1}, {"q.o", 0, 64, 64}, {"q.i", 0, 64, 1}};
+  kernel.grid = {2};
+  TermGraph& g = kernel.terms;
+  const IndexExpr k = IndexExpr::of(0) * 64 + IndexExpr::of(1);
+  const IndexExpr q = IndexExpr::of(2) * 64 + IndexExpr::of(3);
+  const IndexCondition causal{k - q, Relation::kLessEqual};
+  const IndexCondition near{q - k - IndexExpr::of_constant(1024), Relation::kLess};
+  const TermId x = g.input(0, {q, k});
+  for (const bool band : {false, true}) {
+    Kernel masked = kernel;
+    const TermId none = masked.terms.constant(band ? Number(0) : Number::infinity(true));
+    const TermId inside = masked.terms.push(SelectTerm{near, x, none});
+    const TermId s = masked.terms.push(SelectTerm{causal, inside, none});
+    Computation c;
+    c.name = "a";
+    c.axes = {3};
+    c.value = masked.terms.reduce(band ? ReduceKind::kSum : ReduceKind::kMax,
+                                  AxisSet::of(0) | AxisSet::of(1), s);
+    masked.computations.push_back(c);
+    masked.body = {{Loop{0, 1, {}, {{Compute{0}}}}}};
+    trim_masked(masked);
+    const Loop& loop = std::get<Loop>(masked.body[0].node);
+    ASSERT_EQ(loop.trim.size(), 2u);
+    const IndexExpr tiles = IndexExpr::of(0) * 64 - IndexExpr::of(2) * 64;
+    EXPECT_EQ(loop.trim[0].expr, tiles - IndexExpr::of_constant(63));
+    EXPECT_EQ(loop.trim[1].expr, tiles * -1 - IndexExpr::of_constant(1024 + 63));
+  }
+}
+
 // A sum of all elements beside the attention needs every iteration.
 TEST(TrimMaskedTest, AnUnmaskedSumKeepsItsLoopWhole) {
   const Program program = attention("k <= q");

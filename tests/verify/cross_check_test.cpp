@@ -163,7 +163,7 @@ std::optional<bool> differ(const Program& p, const Program& q) {
   for (const uint64_t seed : {71, 72, 73}) {
     const auto inputs = float_inputs(p, InputKind::kOrdinary, seed);
     const std::span<const TensorValues<double>> in(inputs);
-    Float64 algebra({false, false});
+    Float64 algebra({.round_stores = false});
     const auto x = interpret(algebra, p, in), y = interpret(algebra, q, in);
     if (!x.ok() || !y.ok()) return std::nullopt;
     for (size_t i = 0; i < (*x)[0].values.size(); ++i) {

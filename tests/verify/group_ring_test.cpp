@@ -452,6 +452,10 @@ TEST(GroupRing, CastsAreKeptOnlyWhenEager) {
   EXPECT_TRUE(eager.same(once, eager.cast(DType::kF16, once)));
   EXPECT_FALSE(eager.same(once, eager.cast(DType::kBF16, once)));
   EXPECT_TRUE(eager.same(eager.cast(DType::kF16, eager.integer(3)), eager.integer(3)));
+  const Value whole = wide.cast(DType::kI8, a);
+  EXPECT_FALSE(wide.same(whole, a)) << "rounding to integers is a step of the computation";
+  EXPECT_TRUE(wide.same(wide.cast(DType::kI8, wide.add(a, a)),
+                        wide.cast(DType::kI8, wide.mul(wide.integer(2), a))));
 }
 
 TEST(GroupRing, BoundGrowsWithDegree) {

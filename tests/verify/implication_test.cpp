@@ -31,7 +31,18 @@ class ImplicationTest : public testing::Test {
         f_.indices.add(f_.indices.add(f_.indices.constant(-most), at_[0], 8), at_[2], -16);
     const std::optional<AtomId> mask =
         f_.as_atom(f_.condition(IndexRelation::kNotPositive, below_));
-    return implications_.hold(f_, {{*mask}, IndexRelation::kNotPositive, tiles});
+    return implications_.hold(f_, {{{1, {*mask}}}, IndexRelation::kNotPositive, tiles});
+  }
+
+  // x (weight) + x (other weight) where the mask does not hold.
+  bool difference_leaves(int64_t most, int64_t other) {
+    const IndexId tiles =
+        f_.indices.add(f_.indices.add(f_.indices.constant(-most), at_[0], 8), at_[2], -16);
+    const IndexId above = f_.indices.add(f_.indices.constant(1), below_, -1);
+    const std::optional<AtomId> opposite =
+        f_.as_atom(f_.condition(IndexRelation::kNotPositive, above));
+    return implications_.hold(
+        f_, {{{1, {}}, {other, {*opposite}}}, IndexRelation::kNotPositive, tiles});
   }
 
   Forms f_;
@@ -45,6 +56,14 @@ TEST_F(ImplicationTest, HoldsUpToTheLastRowOfTheTile) {
   EXPECT_TRUE(leaves(15));
   EXPECT_TRUE(leaves(16));
   EXPECT_FALSE(leaves(7));
+}
+
+// x - x (not c) is x c.
+TEST_F(ImplicationTest, TermsVanishTogether) {
+  EXPECT_TRUE(difference_leaves(15, -1));
+  EXPECT_FALSE(difference_leaves(7, -1));
+  EXPECT_FALSE(difference_leaves(15, -2));
+  EXPECT_FALSE(difference_leaves(15, 1));
 }
 
 TEST_F(ImplicationTest, NeedsTheExtentsOfInnerFactors) {

@@ -12,7 +12,8 @@ namespace {
 
 double exponent_of(const std::string& body, const std::string& ranges = "") {
   return extremes_of(parsed("program p(n = 4, k = 100) { input x: f32[n, k]" + ranges +
-                            "\n input y: f32[n]" + ranges + "\n" + body + " }"))
+                            "\n input y: f32[n]" + ranges + "\n" + body + " }"),
+                     Rounding::kWide)
       .exponent;
 }
 
@@ -39,10 +40,32 @@ TEST(Intervals, ExponentsLessTheirMaximum) {
   EXPECT_TRUE(std::isinf(exponent_of("output z: f32[n, k] = exp(x - max[k](y + 0 * x))")));
 }
 
+// A row of which all is masked has no maximum, and its exponents are still at most 0.
+TEST(Intervals, AGuardedMaximumIsOne) {
+  const std::string masked = "s[n, k] = select(n < k, x, -inf) m[n] = max[k](s) ";
+  const auto with = [&](const std::string& guarded) {
+    return exponent_of(masked + "output z: f32[n, k] = exp(s - (" + guarded + "))");
+  };
+  EXPECT_EQ(with("m"), 0);
+  EXPECT_EQ(with("select(m == -inf, 0, m)"), 0);
+  EXPECT_EQ(with("select(m != -inf, m, 0)"), 0);
+  EXPECT_TRUE(std::isinf(with("select(m == 0, 0, m)")));
+  EXPECT_TRUE(std::isinf(with("select(m == -inf, m, 0)")));
+  EXPECT_TRUE(std::isinf(with("select(m == -inf, y, m)")));
+}
+
+TEST(Intervals, CastsThatAreKept) {
+  EXPECT_EQ(exponent_of("output z: f32[n, k] = exp(cast(x, i8))"), 127);
+  EXPECT_EQ(exponent_of("output z: f32[n, k] = exp(cast(x, i8))", " in [-2, 3.4]"), 3);
+  EXPECT_EQ(exponent_of("output z: f32[n, k] = exp(cast(x, f16) - x)"), 0) << "dropped";
+  EXPECT_EQ(exponent_of("output z: f32[n, k] = exp(cast(x, i8) - x)", " in [-2, 3]"), 5);
+}
+
 TEST(Intervals, DivisorsOverDeclaredRanges) {
   const auto divisor_of = [](const std::string& body) {
     return extremes_of(
-               parsed("program p(n = 4, k = 100) { input x: f32[n, k] in [-2, 3]\n" + body + " }"))
+               parsed("program p(n = 4, k = 100) { input x: f32[n, k] in [-2, 3]\n" + body + " }"),
+               Rounding::kWide)
         .denominator;
   };
   EXPECT_TRUE(std::isinf(divisor_of("output z: f32[n, k] = x * x")));
@@ -121,7 +144,7 @@ TEST(Intervals, PartsStoredInHalfPrecisionCount) {
     })",
                                    "test.mu", program);
   ASSERT_TRUE(graph.ok()) << to_string(graph.error());
-  const Extremes extremes = extremes_of(*graph, program);
+  const Extremes extremes = extremes_of(*graph, program, Rounding::kWide);
   EXPECT_EQ(extremes.exponent, 10);
   EXPECT_NE(extremes.overflow.find("kernel a: 's' is stored as f16"), std::string::npos)
       << extremes.overflow;

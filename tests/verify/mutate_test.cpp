@@ -20,7 +20,7 @@ enum class Oracle { kSame, kDiffers, kFault };
 Oracle compare(const Program& program, const MuGraph& graph) {
   const auto inputs = float_inputs(program, InputKind::kOrdinary, 99);
   const std::span<const TensorValues<double>> in(inputs);
-  Float64 algebra({false, false});
+  Float64 algebra({.round_stores = false});
   const auto expected = interpret(algebra, program, in);
   const auto actual = interpret(algebra, graph, program, in);
   EXPECT_TRUE(expected.ok());

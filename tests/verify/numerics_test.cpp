@@ -88,7 +88,7 @@ TEST(FloatInputs, CancelAlongSummedAxes) {
   EXPECT_EQ(summed_dimensions(p), (std::vector<size_t>{0, 1}));
   const auto inputs = float_inputs(p, InputKind::kCancelling, 3);
   const std::span<const TensorValues<double>> in(inputs);
-  Float64 algebra({false, false});
+  Float64 algebra({.round_stores = false});
   const auto y = interpret(algebra, p, in);
   ASSERT_TRUE(y.ok());
   for (const double value : (*y)[0].values) EXPECT_LT(std::fabs(value), 400) << "of 9 times 40000";
@@ -104,7 +104,7 @@ TEST(Witness, IsFoundForWhatDiffersAndOnlyForThat) {
   // Replayed from what the witness says.
   const auto inputs = float_inputs(small.program, InputKind::kOrdinary, w->seed);
   const std::span<const TensorValues<double>> in(inputs);
-  Float64 algebra({false, false});
+  Float64 algebra({.round_stores = false});
   const auto expected = interpret(algebra, small.program, in);
   const auto actual = run_candidate(algebra, small.program, small.candidate, in);
   ASSERT_TRUE(expected.ok() && actual.ok());

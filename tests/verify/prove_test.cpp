@@ -78,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(Picks, ProvePairs, testing::ValuesIn(picks()), test_nam
 bool is_wrong(const Program& program, const MuGraph& graph) {
   const auto inputs = float_inputs(program, InputKind::kOrdinary, 99);
   const std::span<const TensorValues<double>> in(inputs);
-  Float64 algebra({false, false});
+  Float64 algebra({.round_stores = false});
   const auto expected = interpret(algebra, program, in);
   const auto actual = interpret(algebra, graph, program, in);
   if (!actual.ok()) return true;

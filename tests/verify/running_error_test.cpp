@@ -53,5 +53,17 @@ TEST(RunningError, KnowsWhatItCannotBound) {
   EXPECT_GE(close.error, 4) << "either branch may be taken";
 }
 
+// What is rounded to integers is exact, unless the device may be on the other side of a tie.
+TEST(RunningError, AStepCostsOneOnlyNearATie) {
+  RunningError a;
+  EXPECT_EQ(a.cast(DType::kI8, {2.4, 0.05}).value, 2);
+  EXPECT_EQ(a.cast(DType::kI8, {2.4, 0.05}).error, 0);
+  EXPECT_EQ(a.cast(DType::kI8, {2.4, 0.2}).error, 1);
+  EXPECT_EQ(a.cast(DType::kI8, {130, 1}).value, 127);
+  EXPECT_EQ(a.cast(DType::kI8, {130, 1}).error, 0);
+  EXPECT_EQ(a.cast(DType::kF16, {2.4, 0.05}).error, 0.05) << "dropped";
+  EXPECT_GE(RunningError(Rounding::kEager).cast(DType::kF16, {2.4, 0.05}).error, 0.04);
+}
+
 }  // namespace
 }  // namespace sundog::verify

@@ -103,7 +103,33 @@ TEST(SmallSizes, AreNotTheOriginalOnesWithoutNeed) {
   for (const SmallCase& c : *cases) EXPECT_LE(work(c.program), 128) << c.sizes;
 }
 
-// A literal does not scale: what it pins is compared as it is.
+// Too large as it is: the window moves, in the µGraph's masks and trims as well.
+TEST(SmallSizes, MoveLiteralsWhereTheseKeepItTooLarge) {
+  const std::string text = read_file(traps_folder() / "sliding_tiles.equal.mu");
+  const auto program = program_of(text, traps_folder());
+  ASSERT_TRUE(program.ok());
+  const auto graph = parse_mugraph(text, "sliding.mu", *program);
+  ASSERT_TRUE(graph.ok()) << to_string(graph.error());
+  const auto cases = small_cases(*program, *graph);
+  ASSERT_TRUE(cases.ok()) << to_string(cases.error());
+  EXPECT_GE(cases->size(), 2u);
+  for (const SmallCase& c : *cases) {
+    EXPECT_TRUE(c.literals_moved);
+    EXPECT_NE(c.sizes.find("(1024 as "), std::string::npos) << c.sizes;
+    EXPECT_LE(work(c.program), 2000) << c.sizes;
+    EXPECT_TRUE(check(std::get<MuGraph>(c.candidate), c.program).ok());
+  }
+  const auto tiles = tile_case(*program, *graph, 1 << 21);
+  ASSERT_TRUE(tiles.has_value());
+  EXPECT_TRUE(tiles->literals_moved);
+  const Kernel& kernel = std::get<MuGraph>(tiles->candidate).kernels[0];
+  for (const Factor& factor : kernel.factors) {
+    if (!factor.name.ends_with(".i")) continue;
+    EXPECT_EQ(factor.extent, 64) << factor.name;
+  }
+}
+
+// What a literal pins is compared as it is, where that can be done.
 TEST(SmallSizes, AreTheOriginalOnesWhereALiteralAsksForThem) {
   const Program program = parsed(R"(
     program window(q = 40, k = 40) {
@@ -131,7 +157,7 @@ TEST(SmallSizes, AreRefusedWhereLiteralsKeepThemLarge) {
   const char* text = R"(
     program window(q = 2000, k = 2000) {
       input x: f16[q, k]
-      y[q] = sum[k](select(k <= q + 1000, x, 0))
+      y[q] = sum[k](select(2 * k <= q + 1000, x, 0))
       output y: f16[q]
     })";
   const auto cases = small_cases(parsed(text), parsed(text));

@@ -24,7 +24,7 @@ struct Counts {
 void compare(const Program& program, const MuGraph& graph, const std::string& what,
              Counts* counts) {
   const auto inputs = float_inputs(program, InputKind::kOrdinary, 7);
-  Float64 floats({false, false});
+  Float64 floats({.round_stores = false});
   const auto run = interpret(floats, graph, program, std::span<const TensorValues<double>>(inputs));
   Forms forms;
   SymbolicAlgebra algebra(forms, Rounding::kWide);
