@@ -303,9 +303,9 @@ Result<Baseline> baseline(const Program& program, const Device& device) {
   if (!sized.ok()) return sized.error();
   Baseline out;
   out.bound_us = program_bound(program, machine);
-  out.unfused = candidate_of(
-      finish(std::move(sized->plan), sized->tiles, sized->part_counts, machine), "unfused",
-      machine);
+  out.unfused =
+      candidate_of(finish(std::move(sized->plan), sized->tiles, sized->part_counts, machine),
+                   "unfused", machine);
   SUNDOG_RETURN_IF_ERROR(check(out.unfused.graph, program));
   return out;
 }
