@@ -268,11 +268,11 @@ void KernelBuilder::add_steps(const std::vector<StepSyntax>& steps, std::vector<
   for (const StepSyntax& step : steps) {
     if (failed()) return;
     if (const auto* compute = std::get_if<ComputeSyntax>(&step.node)) {
-      body.push_back({Compute{add_computation(*compute)}});
+      body.emplace_back().node = Compute{add_computation(*compute)};
     } else if (const auto* store = std::get_if<StoreSyntax>(&step.node)) {
-      body.push_back({make_store(*store)});
+      body.emplace_back().node = make_store(*store);
     } else if (const auto* loop = std::get_if<LoopSyntax>(&step.node)) {
-      body.push_back({make_loop(*loop)});
+      body.emplace_back().node = make_loop(*loop);
     } else {
       const auto& let = std::get<DefinitionSyntax>(step.node);
       builder_.axis_list(let.axes);

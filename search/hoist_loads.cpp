@@ -124,7 +124,7 @@ class LoadHoister {
       c.dtype = graph_.tensors[in.tensor].decl.dtype;
       it->second = static_cast<uint32_t>(kernel_.computations.size());
       kernel_.computations.push_back(std::move(c));
-      level.statements.push_back({Compute{it->second}});
+      level.statements.emplace_back().node = Compute{it->second};
     }
     return kernel_.terms.local(it->second, tile);
   }
