@@ -102,7 +102,6 @@ std::string KernelEmitter::run(const std::string& name, const std::vector<std::s
   if (!kernel_.grid.empty()) out_.line("const int block = static_cast<int>(blockIdx.x);");
   grid_indices();
   declare_arena();
-  if (place_.first) await_kernels();
   if (place_.followed) out_.line("sd::grid_launch_dependents();");
   start_copies();
   statements(kernel_.body);

@@ -31,9 +31,8 @@ std::vector<Launch> launches_of(const MuGraph& graph);
 
 // Where a launch stands among those of its plan.
 struct LaunchPlace {
-  bool first = false;           // of its plan
-  bool dependent = false;       // it may start before what is in front of it is done
-  bool followed = false;        // what is behind it may
+  bool dependent = false;       // it may start before those before it are done
+  bool followed = false;        // the one behind it may
   std::set<uint32_t> before;    // tensors that those before it write
   std::set<uint32_t> changing;  // tensors that are written while the launch may run
 };

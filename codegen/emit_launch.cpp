@@ -5,11 +5,9 @@
 // but room on the SMs.  What follows may then run beside it.  grid_wait lasts until all kernels
 // before are done (each waited for those before it), so it stands in front of the first read of
 // what one of them writes, and of the first store.  Loads of the program's inputs come before it.
-// The first kernel of a plan, if copies bring all that it reads, waits for whatever stands in front
-// of it in the stream before it touches anything, and only then lets the second start: it cannot
-// know what wrote its inputs, and for the others that is over.  What it gains is its launch, beside
-// the end of the kernel before, if that lets it start; the last kernel of a plan does so for what
-// comes behind.
+// The first kernel of a plan is launched in order.  Letting it start early, to wait for whatever
+// stands in front of it, was tried: on an H200 it made gated_mlp 19.6 us instead of 17.3 and
+// rms_norm 16.5 instead of 15.0, at b = 8.
 //
 // Last blocks.  Each block counts itself in at the counter of its group; the one that finds all
 // others there runs the joined kernel's block, behind a fence on either side, so that it sees what
@@ -110,9 +108,6 @@ std::string emit_kernel(const MuGraph& graph, const Launch& launch,
                         const std::vector<KernelPlan>& plans, const std::string& name,
                         CudaTextOptions options, LaunchPlace place) {
   if (place.dependent) place.changing.insert(place.before.begin(), place.before.end());
-  for (uint32_t t = 0; t < graph.tensors.size() && place.dependent && place.first; ++t) {
-    if (graph.tensors[t].role == TensorRole::kInput) place.changing.insert(t);
-  }
   place.changing.merge(handed_over(graph, launch));
   KernelEmitter emitter(graph, graph.kernels[launch.kernel], plans[0], options, place);
   std::vector<std::string> parameters =

@@ -195,7 +195,7 @@ void write_request(const SharedFile& file, const Layout& layout,
     out.shared_bytes = launch.shared_bytes;
     out.first_argument = next;
     out.argument_count = static_cast<int>(launch.args.size());
-    out.dependent = launch.dependent;
+    out.dependent = launch.dependent && i > 0;
     for (const int argument : launch.args) arguments[next++] = argument;
   }
   for (size_t i = 0; i < buffers.size(); ++i) {

@@ -51,11 +51,9 @@ struct EmulatorLaunch {
   uint32_t block[3] = {1, 1, 1};
   uint32_t cluster[3] = {1, 1, 1};  // only 1, 1, 1 for now
   size_t shared_bytes = 0;
-  std::vector<int> args;  // indexes of buffers, in the order of the kernel's parameters
-  int unit = 0;           // which source of a module compiled from several
-  // May start before the launch before it is done, so threads must wait (sd::grid_wait); the first
-  // one: before what wrote the buffers is.
-  bool dependent = false;
+  std::vector<int> args;   // indexes of buffers, in the order of the kernel's parameters
+  int unit = 0;            // which source of a module compiled from several
+  bool dependent = false;  // may start before the launch before it is done: threads must wait
 };
 
 struct EmulatorOptions {

@@ -178,20 +178,6 @@ Result<KernelPlan> plan_checked(const MuGraph& graph, const Kernel& kernel, cons
   return plan;
 }
 
-// Whether all that a kernel reads of the device comes by copies behind the threads' backs.  Where
-// threads load by themselves the compiler gains from knowing that nobody writes there, which it may
-// not know of a kernel that starts while somebody does (emit_launch.cpp).
-bool copies_its_reads(const Kernel& kernel, const KernelPlan& plan) {
-  for (uint32_t id = 0; id < kernel.computations.size(); ++id) {
-    if (plan.computations[id].kind == Realisation::kAsyncCopy) continue;
-    const TermId roots[] = {kernel.computations[id].value};
-    for (TermId t : reachable(kernel.terms, roots)) {
-      if (std::holds_alternative<InputTerm>(kernel.terms[t])) return false;
-    }
-  }
-  return true;
-}
-
 // Emits the launches one by one into a plan.
 class Launches {
  public:
@@ -214,8 +200,8 @@ class Launches {
     LaunchPlace place;
     int64_t counters = 0;
     for (size_t i = 0; i < launches_.size(); ++i) {
-      place.first = i == 0;
-      place.dependent = place.followed = target_.dependent_launch;
+      place.dependent = target_.dependent_launch && i > 0;
+      place.followed = target_.dependent_launch && i + 1 < launches_.size();
       SUNDOG_RETURN_IF_ERROR(add(launches_[i], place, counters, result));
       place.before.merge(stored_tensors(graph_, launches_[i]));
       if (launches_[i].joined != kNone) counters += counter_bytes(launches_[i]);
@@ -233,7 +219,7 @@ class Launches {
     return (groups * 4 + kAlignment - 1) / kAlignment * kAlignment;
   }
 
-  Status add(const Launch& launch, LaunchPlace place, int64_t counters, Generated& result) {
+  Status add(const Launch& launch, const LaunchPlace& place, int64_t counters, Generated& result) {
     const Kernel& kernel = graph_.kernels[launch.kernel];
     std::vector<KernelPlan> plans;
     for (uint32_t k : {launch.kernel, launch.joined}) {
@@ -243,7 +229,6 @@ class Launches {
       sm90 |= uses_warpgroups(*plan) || !plan->bulk_loops.empty();
       plans.push_back(std::move(*plan));
     }
-    if (place.first) place.dependent &= copies_its_reads(kernel, plans[0]);
     const LaunchArena arena = arena_of(plans);
     if (arena.bytes > device_.shared_per_block) {
       return unsupported("kernels '" + kernel.name + "' and '" +

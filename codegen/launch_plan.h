@@ -50,8 +50,8 @@ struct PlanKernel {
   int block = 1;             // threads
   int64_t shared_bytes = 0;  // dynamic
   std::vector<PlanArgument> arguments;
-  // May start before the kernel before it in the stream is done (programmatic dependent launch,
-  // sm_90 and later): by itself it waits for what it needs (sd::grid_wait).
+  // May start before the kernel before it is done (programmatic dependent launch, sm_90 and later):
+  // by itself it waits for what it needs (sd::grid_wait).
   bool dependent = false;
   bool operator==(const PlanKernel&) const = default;
 };

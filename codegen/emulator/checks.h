@@ -108,16 +108,10 @@ inline void check_shared(Worker& worker, const void* address, int bytes, Shadow:
   abandon_block();
 }
 
-// An access while earlier kernels may still run.  Reads of what they write show by themselves; what
-// stands in front of the first kernel is not seen, and may write anything.
-inline void check_waited(Worker& worker, bool write, const void* pc) {
+// A write, while an earlier kernel may still read or write there.
+inline void check_waited(Worker& worker, const void* pc) {
   if (worker.fiber->waited) return;
-  if (write) {
-    report("global race", pc, "writes to global memory before grid_wait, beside earlier kernels");
-  } else if (worker.first_block == 0) {
-    report("global race", pc,
-           "reads global memory before grid_wait, beside what stands in front of the first kernel");
-  }
+  report("global race", pc, "writes to global memory before grid_wait, beside earlier kernels");
 }
 
 [[gnu::cold, gnu::noinline]] inline void report_race(Worker& worker, const Buffer& buffer,
@@ -155,8 +149,10 @@ inline void check_global(Worker& worker, const void* address, uint64_t bytes, bo
            static_cast<int>(buffer - worker.memory->buffers.data()));
     abandon_block();
   }
-  if (write) worker.fiber->fenced = false;
-  check_waited(worker, write, pc);
+  if (write) {
+    worker.fiber->fenced = false;
+    check_waited(worker, pc);
+  }
   if (!buffer->writers) return;
   const uint64_t race =
       worker.memory->access(*buffer, address, bytes, write, worker, own_actor(worker));

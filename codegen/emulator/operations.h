@@ -343,7 +343,7 @@ inline T atomic_update(T* address, void* pc, const Update& update) {
       !buffer->writable) {
     check_global(worker, address, 4, true, pc);
   }
-  check_waited(worker, true, pc);
+  check_waited(worker, pc);
   return worker.memory->synchronise(address, worker, own_actor(worker), exchange);
 }
 

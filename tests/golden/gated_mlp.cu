@@ -1,6 +1,6 @@
 extern "C" __global__ void __launch_bounds__(256)
-gated_mlp_golden_k0(const sd::f16* X, const sd::f16* W1, const sd::f16* W2, sd::f16* __restrict__ O)
-    {
+gated_mlp_golden_k0(const sd::f16* __restrict__ X, const sd::f16* __restrict__ W1,
+    const sd::f16* __restrict__ W2, sd::f16* __restrict__ O) {
   const int tid = static_cast<int>(threadIdx.x);
   [[maybe_unused]] const int lane = tid % 32, warp = tid / 32;
   const int block = static_cast<int>(blockIdx.x);
@@ -16,8 +16,6 @@ gated_mlp_golden_k0(const sd::f16* X, const sd::f16* W1, const sd::f16* W2, sd::
   float* const a1_scratch = reinterpret_cast<float*>(arena + 0);
   // [n(8), d.i(32)], rows of 36, 8 of them
   float* const a2_scratch = reinterpret_cast<float*>(arena + 9216);
-  sd::grid_wait();
-  sd::grid_launch_dependents();
   float a1_part[2][4];
 #pragma unroll
   for (int i = 0; i < 8; ++i) a1_part[i / 4][i % 4] = 0.0f;
@@ -201,21 +199,10 @@ extern "C" int gated_mlp_golden([[maybe_unused]] void* const* inputs,
     }
     if (device < 64) ready[device] = true;
   }
-  {
-    cudaLaunchAttribute early = {};
-    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    early.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(128);
-    config.blockDim = dim3(256);
-    config.dynamicSmemBytes = 73728;
-    config.stream = stream;
-    config.attrs = &early;
-    config.numAttrs = 1;
-    if (cudaError_t error = cudaLaunchKernelEx(&config, gated_mlp_golden_k0,
-        static_cast<const sd::f16*>(inputs[0]), static_cast<const sd::f16*>(inputs[1]),
-        static_cast<const sd::f16*>(inputs[2]), static_cast<sd::f16*>(outputs[0]))) return error;
-  }
+  gated_mlp_golden_k0<<<128, 256, 73728, stream>>>(static_cast<const sd::f16*>(inputs[0]),
+      static_cast<const sd::f16*>(inputs[1]), static_cast<const sd::f16*>(inputs[2]),
+      static_cast<sd::f16*>(outputs[0]));
+  if (cudaError_t error = cudaGetLastError()) return error;
   return cudaSuccess;
 }
 #endif

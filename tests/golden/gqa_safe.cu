@@ -1,6 +1,7 @@
 extern "C" __global__ void __launch_bounds__(128)
-gqa_safe_golden_part(const sd::f16* Q, const sd::f16* K, const sd::f16* V,
-    float* __restrict__ part_m, float* __restrict__ part_l, float* __restrict__ part_o) {
+gqa_safe_golden_part(const sd::f16* __restrict__ Q, const sd::f16* __restrict__ K,
+    const sd::f16* __restrict__ V, float* __restrict__ part_m, float* __restrict__ part_l,
+    float* __restrict__ part_o) {
   const int tid = static_cast<int>(threadIdx.x);
   [[maybe_unused]] const int lane = tid % 32, warp = tid / 32;
   const int block = static_cast<int>(blockIdx.x);
@@ -13,7 +14,6 @@ gqa_safe_golden_part(const sd::f16* Q, const sd::f16* K, const sd::f16* V,
   sd::f16* const ks = reinterpret_cast<sd::f16*>(arena + 0);
   // [k.i(128), f(64)], rows of 64, 2 of them
   sd::f16* const vs = reinterpret_cast<sd::f16*>(arena + 32768);
-  sd::grid_wait();
   sd::grid_launch_dependents();
 
   // qs[q.i, e] = Q
@@ -249,7 +249,6 @@ gqa_safe_golden_join(sd::f16* __restrict__ O, const float* part_m, const float* 
   [[maybe_unused]] const int q = block % 256;
   unsigned char* const arena = sd::shared_arena();
   float* const w_shared = reinterpret_cast<float*>(arena + 0);  // [k.s(16)]
-  sd::grid_launch_dependents();
   sd::grid_wait();
 
   // ms[k.s] = part_m
@@ -351,24 +350,12 @@ extern "C" int gqa_safe_golden([[maybe_unused]] void* const* inputs,
     }
     if (device < 64) ready[device] = true;
   }
-  {
-    cudaLaunchAttribute early = {};
-    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    early.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(128);
-    config.blockDim = dim3(128);
-    config.dynamicSmemBytes = 73728;
-    config.stream = stream;
-    config.attrs = &early;
-    config.numAttrs = 1;
-    if (cudaError_t error = cudaLaunchKernelEx(&config, gqa_safe_golden_part,
-        static_cast<const sd::f16*>(inputs[0]), static_cast<const sd::f16*>(inputs[1]),
-        static_cast<const sd::f16*>(inputs[2]),
-        reinterpret_cast<float*>(static_cast<char*>(workspace) + 0),
-        reinterpret_cast<float*>(static_cast<char*>(workspace) + 32768),
-        reinterpret_cast<float*>(static_cast<char*>(workspace) + 65536))) return error;
-  }
+  gqa_safe_golden_part<<<128, 128, 73728, stream>>>(static_cast<const sd::f16*>(inputs[0]),
+      static_cast<const sd::f16*>(inputs[1]), static_cast<const sd::f16*>(inputs[2]),
+      reinterpret_cast<float*>(static_cast<char*>(workspace) + 0),
+      reinterpret_cast<float*>(static_cast<char*>(workspace) + 32768),
+      reinterpret_cast<float*>(static_cast<char*>(workspace) + 65536));
+  if (cudaError_t error = cudaGetLastError()) return error;
   {
     cudaLaunchAttribute early = {};
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;

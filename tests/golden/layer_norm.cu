@@ -8,7 +8,6 @@ layer_norm_golden_k0(const sd::f16* __restrict__ X, const sd::f16* __restrict__ 
   unsigned char* const arena = sd::shared_arena();
   float* const s_scratch = reinterpret_cast<float*>(arena + 0);  // [], 8 of them
   float* const v__scratch = reinterpret_cast<float*>(arena + 128);  // [], 8 of them
-  sd::grid_launch_dependents();
 
   // xs[h] = X
   sd::Vec<sd::f16, 8> xs[2];

@@ -1,6 +1,6 @@
 extern "C" __global__ void __launch_bounds__(256)
-lora_golden_k0(const sd::f16* X, const sd::f16* W, const sd::f16* A, const sd::f16* B,
-    sd::f16* __restrict__ O) {
+lora_golden_k0(const sd::f16* __restrict__ X, const sd::f16* __restrict__ W,
+    const sd::f16* __restrict__ A, const sd::f16* __restrict__ B, sd::f16* __restrict__ O) {
   const int tid = static_cast<int>(threadIdx.x);
   [[maybe_unused]] const int lane = tid % 32, warp = tid / 32;
   const int block = static_cast<int>(blockIdx.x);
@@ -16,8 +16,6 @@ lora_golden_k0(const sd::f16* X, const sd::f16* W, const sd::f16* A, const sd::f
   // [n(16), d.i(32)], rows of 36, 8 of them
   float* const acc_scratch = reinterpret_cast<float*>(arena + 0);
   float* const both_shared = reinterpret_cast<float*>(arena + 0);  // [n(16), d.i(32)], rows of 36
-  sd::grid_wait();
-  sd::grid_launch_dependents();
 
   // xs[n, h] = X
 #pragma unroll
@@ -238,22 +236,10 @@ extern "C" size_t lora_golden_workspace_bytes() { return 0; }
 extern "C" int lora_golden([[maybe_unused]] void* const* inputs,
     [[maybe_unused]] void* const* outputs,
     [[maybe_unused]] void* workspace, [[maybe_unused]] cudaStream_t stream) {
-  {
-    cudaLaunchAttribute early = {};
-    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    early.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(128);
-    config.blockDim = dim3(256);
-    config.dynamicSmemBytes = 44544;
-    config.stream = stream;
-    config.attrs = &early;
-    config.numAttrs = 1;
-    if (cudaError_t error = cudaLaunchKernelEx(&config, lora_golden_k0,
-        static_cast<const sd::f16*>(inputs[0]), static_cast<const sd::f16*>(inputs[1]),
-        static_cast<const sd::f16*>(inputs[2]), static_cast<const sd::f16*>(inputs[3]),
-        static_cast<sd::f16*>(outputs[0]))) return error;
-  }
+  lora_golden_k0<<<128, 256, 44544, stream>>>(static_cast<const sd::f16*>(inputs[0]),
+      static_cast<const sd::f16*>(inputs[1]), static_cast<const sd::f16*>(inputs[2]),
+      static_cast<const sd::f16*>(inputs[3]), static_cast<sd::f16*>(outputs[0]));
+  if (cudaError_t error = cudaGetLastError()) return error;
   return cudaSuccess;
 }
 #endif

@@ -8,7 +8,6 @@ n_trans_golden_k0(const sd::f16* __restrict__ H, const sd::f16* __restrict__ X,
   unsigned char* const arena = sd::shared_arena();
   float* const sh_scratch = reinterpret_cast<float*>(arena + 0);  // [], 16 of them
   float* const st_scratch = reinterpret_cast<float*>(arena + 128);  // [], 16 of them
-  sd::grid_launch_dependents();
 
   // hs[h] = H
   sd::Vec<sd::f16, 8> hs[1];

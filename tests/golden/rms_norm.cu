@@ -1,5 +1,6 @@
 extern "C" __global__ void __launch_bounds__(256)
-rms_norm_golden_k0(const sd::f16* X, const sd::f16* W, sd::f16* __restrict__ O) {
+rms_norm_golden_k0(const sd::f16* __restrict__ X, const sd::f16* __restrict__ W,
+    sd::f16* __restrict__ O) {
   const int tid = static_cast<int>(threadIdx.x);
   [[maybe_unused]] const int lane = tid % 32, warp = tid / 32;
   const int block = static_cast<int>(blockIdx.x);
@@ -12,8 +13,6 @@ rms_norm_golden_k0(const sd::f16* X, const sd::f16* W, sd::f16* __restrict__ O) 
   float* const ss_shared = reinterpret_cast<float*>(arena + 26624);  // [n(16)]
   // [n(16), d.i(48)], rows of 52, 8 of them
   float* const acc_scratch = reinterpret_cast<float*>(arena + 0);
-  sd::grid_wait();
-  sd::grid_launch_dependents();
   float ss;
   ss = 0.0f;
   float acc_part[6][4];
@@ -192,21 +191,9 @@ extern "C" int rms_norm_golden([[maybe_unused]] void* const* inputs,
     }
     if (device < 64) ready[device] = true;
   }
-  {
-    cudaLaunchAttribute early = {};
-    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    early.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(128);
-    config.blockDim = dim3(256);
-    config.dynamicSmemBytes = 81920;
-    config.stream = stream;
-    config.attrs = &early;
-    config.numAttrs = 1;
-    if (cudaError_t error = cudaLaunchKernelEx(&config, rms_norm_golden_k0,
-        static_cast<const sd::f16*>(inputs[0]), static_cast<const sd::f16*>(inputs[1]),
-        static_cast<sd::f16*>(outputs[0]))) return error;
-  }
+  rms_norm_golden_k0<<<128, 256, 81920, stream>>>(static_cast<const sd::f16*>(inputs[0]),
+      static_cast<const sd::f16*>(inputs[1]), static_cast<sd::f16*>(outputs[0]));
+  if (cudaError_t error = cudaGetLastError()) return error;
   return cudaSuccess;
 }
 #endif

@@ -7,7 +7,6 @@ softmax_golden_k0(const sd::f16* __restrict__ X, sd::f16* __restrict__ O) {
   unsigned char* const arena = sd::shared_arena();
   float* const m_scratch = reinterpret_cast<float*>(arena + 0);  // [], 8 of them
   float* const l_scratch = reinterpret_cast<float*>(arena + 128);  // [], 8 of them
-  sd::grid_launch_dependents();
 
   // xs[k] = X
   sd::Vec<sd::f16, 8> xs[2];
