@@ -11,9 +11,8 @@ namespace sundog::cli {
 std::string cost_table(const MuGraph& graph, const Device& device) {
   const search::Machine machine = search::machine_of(device);
   std::string out =
-      "      us   blocks  threads  stages  shared KB  blocks/SM | memory     L2 shared tensor    "
-      "ALU"
-      "    SFU  steps  start  kernel\n";
+      "      us   blocks  threads  stages  shared KB  blocks/SM | memory     L2 shared tensor"
+      "    ALU    SFU  steps  start  kernel\n";
   std::array<char, 160> line{};
   for (const Kernel& kernel : graph.kernels) {
     const search::KernelPrice p = search::price_of(graph, kernel, machine);

@@ -12,15 +12,6 @@ namespace {
 
 constexpr size_t kSizesOfEach = 2;  // of a structure
 
-StoredCandidate stored(search::Candidate candidate) {
-  StoredCandidate out;
-  out.graph = std::move(candidate.graph);
-  out.predicted_us = candidate.predicted_us;
-  out.structure = std::move(candidate.structure);
-  out.kind = std::move(candidate.kind);
-  return out;
-}
-
 }  // namespace
 
 Result<StoredReport> fit_start(const StoredResult& earlier, const Program& program,
@@ -28,11 +19,11 @@ Result<StoredReport> fit_start(const StoredResult& earlier, const Program& progr
   if (earlier.program.name != program.name) {
     return bad_input("it is a result for another program, " + earlier.program.name);
   }
-  const auto plain = search::baseline(program, device);
+  auto plain = search::baseline(program, device);
   if (!plain.ok()) return plain.error();
   StoredReport report;
   report.bound_us = plain->bound_us;
-  report.unfused = stored(plain->unfused);
+  report.unfused = stored_candidate(std::move(plain->unfused));
   std::optional<Error> why;
   for (const StoredCandidate& c : earlier.report.candidates) {
     auto fitted = search::replan(c.graph, program, device, kSizesOfEach);
@@ -40,7 +31,8 @@ Result<StoredReport> fit_start(const StoredResult& earlier, const Program& progr
       if (!why) why = fitted.error();
       continue;
     }
-    for (search::Candidate& f : *fitted) report.candidates.push_back(stored(std::move(f)));
+    for (search::Candidate& f : *fitted)
+      report.candidates.push_back(stored_candidate(std::move(f)));
   }
   if (report.candidates.empty()) {
     return why ? *why : bad_input("it holds no structure");

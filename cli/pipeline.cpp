@@ -152,15 +152,6 @@ Row make_row(StoredCandidate candidate, bool unfused, Judge& judge) {
   return row;
 }
 
-StoredCandidate candidate_of(const search::Candidate& found) {
-  StoredCandidate candidate;
-  candidate.graph = found.graph;
-  candidate.predicted_us = found.predicted_us;
-  candidate.structure = found.structure;
-  candidate.kind = found.kind;
-  return candidate;
-}
-
 StoredReport stored(const search::SearchReport& report, const PipelineOptions& options) {
   StoredReport result;
   result.bound_us = report.bound_us;
@@ -486,9 +477,9 @@ Result<PipelineResult> run_pipeline(const Program& program, const Device& device
     if (options.progress) options.progress("verifying");
     for (const search::Candidate& candidate : found->candidates) {
       if (candidate.graph == found->unfused.graph) continue;
-      result.rows.push_back(make_row(candidate_of(candidate), false, judge));
+      result.rows.push_back(make_row(stored_candidate(candidate), false, judge));
     }
-    result.rows.push_back(make_row(candidate_of(found->unfused), true, judge));
+    result.rows.push_back(make_row(stored_candidate(found->unfused), true, judge));
   }
   add_start(result.rows, device, options, judge);
   generate_all(result.rows, program, device, options);

@@ -3,8 +3,11 @@
 #include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/text_format.h>
 
+#include <utility>
+
 #include "core/proto.h"
 #include "core/sundog.pb.h"
+#include "search/candidate.h"
 
 namespace sundog::cli {
 namespace {
@@ -22,6 +25,15 @@ proto::Verdict::Answer answer_of(const std::string& text) {
 }
 
 }  // namespace
+
+StoredCandidate stored_candidate(search::Candidate found) {
+  StoredCandidate out;
+  out.graph = std::move(found.graph);
+  out.predicted_us = found.predicted_us;
+  out.structure = std::move(found.structure);
+  out.kind = std::move(found.kind);
+  return out;
+}
 
 void to_message(const verify::Witness& witness, proto::Verdict::Witness* message) {
   message->set_output(witness.output);

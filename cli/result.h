@@ -19,6 +19,10 @@ namespace sundog::proto {
 class Verdict;
 }  // namespace sundog::proto
 
+namespace sundog::search {
+struct Candidate;
+}
+
 namespace sundog::cli {
 
 inline constexpr std::string_view kToolVersion = "0.1.0";
@@ -55,6 +59,9 @@ struct StoredCandidate {
   std::string structure, kind;
   Evidence evidence;
 };
+
+// What a search found, as it is stored; its evidence is still to come.
+StoredCandidate stored_candidate(search::Candidate found);
 
 struct StoredReport {
   std::vector<StoredCandidate> candidates;  // best first

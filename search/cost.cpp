@@ -216,11 +216,7 @@ class Pricer {
         } else {
           held += role.is_load ? kLoadedLate * size : size;
         }
-        if (role.is_load) (count(role.loops) > 1 ? register_stage_ : prologue_bytes_) += size;
-        if (role.is_load && count(role.loops) > 1) {
-          double& turns = loaded_[static_cast<size_t>(role.loop) % loaded_.size()];
-          turns = std::max(turns, count(role.loops));
-        }
+        if (role.is_load) note_register_load(role, size);
       }
       if (level_.mma[i].use && count(role.reduced) > 16) note_join(i);
     }
@@ -253,6 +249,17 @@ class Pricer {
     out_.shared_bytes = fixed + stage_bytes_ * out_.stages;
     out_.resident = static_cast<int>(resident(out_.stages));
     return true;
+  }
+
+  void note_register_load(const Role& role, double size) {
+    const double times = count(role.loops);
+    if (times <= 1) {
+      prologue_bytes_ += size;
+      return;
+    }
+    register_stage_ += size;
+    double& turns = loaded_[static_cast<size_t>(role.loop) % loaded_.size()];
+    turns = std::max(turns, times);
   }
 
   // Parts of warps are added when a value is finished: behind the loops that it accumulates over,

@@ -117,6 +117,14 @@ class SharedObject : public testing::Test {
     const auto built = run_process(command, {.seconds = 60});
     ASSERT_TRUE(built.ok() && built->succeeded()) << built->err;
   }
+  // A C program that launches the saved kernels, with a driver that prints what it is asked.
+  Result<ProcessResult> run(const std::string& saved) {
+    build(kDriver, "libcuda.so.1", {"-shared", "-fPIC"});
+    build(kUser, "user", {"-ldl"});
+    return run_process(
+        {"env", "LD_LIBRARY_PATH=" + folder_.string(), (folder_ / "user").string(), saved},
+        {.seconds = 60});
+  }
   fs::path folder_;
   std::string compiler_;
 };
@@ -127,11 +135,7 @@ TEST_F(SharedObject, RunsWithNothingButADriver) {
       saved, plan(), {{"sm_80", "old code"}, {"sm_90a", "this code"}, {"sm_100a", "new code"}},
       "a stored result");
   ASSERT_TRUE(status.ok()) << to_string(status.error());
-  build(kDriver, "libcuda.so.1", {"-shared", "-fPIC"});
-  build(kUser, "user", {"-ldl"});
-  const auto ran = run_process(
-      {"env", "LD_LIBRARY_PATH=" + folder_.string(), (folder_ / "user").string(), saved},
-      {.seconds = 60});
+  const auto ran = run(saved);
   ASSERT_TRUE(ran.ok() && ran->succeeded()) << ran->out << ran->err;
   // The module is loaded once; a launch without the workspace that it needs is refused.
   EXPECT_EQ(ran->out,
@@ -152,11 +156,7 @@ TEST_F(SharedObject, LaunchesWithTensorMapsAndLeaveToStartEarly) {
   const std::string saved = (folder_ / "sum.so").string();
   const Status status = write_shared_object(saved, with_map, {{"sm_90a", "code"}}, "");
   ASSERT_TRUE(status.ok()) << to_string(status.error());
-  build(kDriver, "libcuda.so.1", {"-shared", "-fPIC"});
-  build(kUser, "user", {"-ldl"});
-  const auto ran = run_process(
-      {"env", "LD_LIBRARY_PATH=" + folder_.string(), (folder_ / "user").string(), saved},
-      {.seconds = 60});
+  const auto ran = run(saved);
   ASSERT_TRUE(ran.ok() && ran->succeeded()) << ran->out << ran->err;
   EXPECT_NE(ran->out.find("map type 7: 16 4 stride 64 box 16 2 step 1 swizzle 2 promotion 2 "
                           "aligned 0\nearly 1 6 1: launch 1 1 1 block 32 shared 0 stream 7\n"),
@@ -168,11 +168,7 @@ TEST_F(SharedObject, LaunchesWithTensorMapsAndLeaveToStartEarly) {
 TEST_F(SharedObject, AGpuWithoutCodeIsAnErrorOfTheDriversKind) {
   const std::string saved = (folder_ / "sum.so").string();
   ASSERT_TRUE(write_shared_object(saved, plan(), {{"sm_80", "old"}, {"sm_120", "new"}}, "").ok());
-  build(kDriver, "libcuda.so.1", {"-shared", "-fPIC"});
-  build(kUser, "user", {"-ldl"});
-  const auto ran = run_process(
-      {"env", "LD_LIBRARY_PATH=" + folder_.string(), (folder_ / "user").string(), saved},
-      {.seconds = 60});
+  const auto ran = run(saved);
   ASSERT_TRUE(ran.ok());
   EXPECT_EQ(ran->out.substr(0, 12), "209 209 209 ") << ran->out;  // CUDA_ERROR_NO_BINARY_FOR_GPU
 }

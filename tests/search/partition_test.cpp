@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <random>
 #include <vector>
 
 #include "core/float_algebra.h"
@@ -12,6 +11,7 @@
 #include "search/join.h"
 #include "search/search_parts.h"
 #include "search/superoptimize.h"
+#include "tests/search/expect_right.h"
 #include "tests/search/programs.h"
 
 namespace sundog::search {
@@ -25,17 +25,11 @@ Program small_attention() {
   return load("attention_block", {{"n", 3}, {"h", 24}, {"g", 2}, {"e", 8}, {"k", 37}});
 }
 
-void expect_right(const Program& program, const MuGraph& graph) {
+// As expect_right, with each element compared by itself.
+void expect_each_right(const Program& program, const MuGraph& graph) {
   const Status status = check(graph, program);
   ASSERT_TRUE(status.ok()) << to_string(status.error()) << "\n" << print(graph, program);
-  std::mt19937_64 random(5);
-  std::uniform_real_distribution<double> uniform(-1, 1);
-  std::vector<TensorValues<double>> inputs;
-  for (const TensorDecl& tensor : program.inputs) {
-    TensorValues<double> values{tensor.extents, {}};
-    for (int64_t i = 0; i < element_count(tensor); ++i) values.values.push_back(uniform(random));
-    inputs.push_back(std::move(values));
-  }
+  const auto inputs = random_inputs(program, 5);
   Float64 a({.round_stores = false, .rounding = Rounding::kWide});
   const auto want = interpret(a, program, std::span(inputs));
   const auto have = interpret(a, graph, program, std::span(inputs));
@@ -83,7 +77,7 @@ TEST(PartitionTest, JoinedPartsComputeTheWhole) {
     SearchOptions options;
     const PartsFound found = search_parts(program, h200(), {}, options, 0, 40000);
     ASSERT_FALSE(found.candidates.empty());
-    for (const Candidate& c : found.candidates) expect_right(program, c.graph);
+    for (const Candidate& c : found.candidates) expect_each_right(program, c.graph);
   }
 }
 

@@ -3,6 +3,7 @@
 // NOLINT(sundog-mirror): verify/kernel_walk_async.cpp, through verify/smt_safety.h
 #include <gtest/gtest.h>
 
+#include "tests/verify/slip.h"
 #include "verify/smt_safety.h"
 
 namespace sundog::verify {
@@ -151,21 +152,10 @@ TEST(KernelWalkAsync, MapsAndBarriersStayInside) {
   EXPECT_FALSE(check(kKernel, kernel(57344 + 40)).faults.empty());
 }
 
-struct Slip {
-  const char* name;
-  const char* from;
-  const char* to;
-};
-
 class AsyncSlips : public testing::TestWithParam<Slip> {};
 
 TEST_P(AsyncSlips, AreFaults) {
-  const Slip& slip = GetParam();
-  std::string text = kKernel;
-  const size_t at = text.find(slip.from);
-  ASSERT_NE(at, std::string::npos);
-  text.replace(at, std::string(slip.from).size(), slip.to);
-  const Safety safety = check(text);
+  const Safety safety = check(with_slip(kKernel, GetParam()));
   EXPECT_FALSE(safety.safe());
   EXPECT_FALSE(safety.faults.empty()) << to_string(safety);
 }
@@ -231,8 +221,7 @@ const Slip kSlips[] = {
     {"ReadWhileItRuns", "sd::warpgroup_wait(o);", "o[0][0] *= 2.0f;\n      sd::warpgroup_wait(o);"},
 };
 
-INSTANTIATE_TEST_SUITE_P(Kernel, AsyncSlips, testing::ValuesIn(kSlips),
-                         [](const auto& slip) { return std::string(slip.param.name); });
+INSTANTIATE_TEST_SUITE_P(Kernel, AsyncSlips, testing::ValuesIn(kSlips), slip_name);
 
 }  // namespace
 }  // namespace sundog::verify

@@ -2,6 +2,7 @@
 // fault is shown. NOLINT(sundog-mirror): verify/kernel_walk_blocks.cpp, through verify/smt_safety.h
 #include <gtest/gtest.h>
 
+#include "tests/verify/slip.h"
 #include "verify/smt_safety.h"
 
 namespace sundog::verify {
@@ -129,21 +130,10 @@ TEST(KernelWalkBlocks, ARightKernelIsSafe) {
   EXPECT_TRUE(safety.safe()) << to_string(safety);
 }
 
-struct Slip {
-  const char* name;
-  const char* from;
-  const char* to;
-};
-
 class BlockSlips : public testing::TestWithParam<Slip> {};
 
 TEST_P(BlockSlips, AreFaults) {
-  const Slip& slip = GetParam();
-  std::string text = kKernel;
-  const size_t at = text.find(slip.from);
-  ASSERT_NE(at, std::string::npos);
-  text.replace(at, std::string(slip.from).size(), slip.to);
-  const Safety safety = check(text);
+  const Safety safety = check(with_slip(kKernel, GetParam()));
   EXPECT_FALSE(safety.safe());
   EXPECT_FALSE(safety.faults.empty()) << to_string(safety);
 }
@@ -158,8 +148,7 @@ const Slip kSlips[] = {
     {"ReadsAnotherGroup", "t + n_0 * 48 + d_o * 16 + d_i_1", "t + n_0 * 48 + d_o * 15 + d_i_1"},
 };
 
-INSTANTIATE_TEST_SUITE_P(Kernel, BlockSlips, testing::ValuesIn(kSlips),
-                         [](const auto& slip) { return std::string(slip.param.name); });
+INSTANTIATE_TEST_SUITE_P(Kernel, BlockSlips, testing::ValuesIn(kSlips), slip_name);
 
 }  // namespace
 }  // namespace sundog::verify

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/verify/slip.h"
 #include "verify/kernel_walk.h"
 
 namespace sundog::verify {
@@ -69,20 +70,10 @@ TEST(SmtSafety, ARightKernelIsSafe) {
   EXPECT_GE(safety.races, 5);
 }
 
-struct Slip {
-  const char* name;
-  const char* from;
-  const char* to;
-};
-
 class Slips : public testing::TestWithParam<Slip> {};
 
 TEST_P(Slips, AreNotSafe) {
-  std::string text = kKernel;
-  const size_t at = text.find(GetParam().from);
-  ASSERT_NE(at, std::string::npos);
-  text.replace(at, std::string(GetParam().from).size(), GetParam().to);
-  const Safety safety = check(text);
+  const Safety safety = check(with_slip(kKernel, GetParam()));
   EXPECT_FALSE(safety.safe());
   EXPECT_FALSE(safety.faults.empty() && safety.undecided.empty());
 }
@@ -110,8 +101,7 @@ const Slip kSlips[] = {
     {"AnUnknownPointer", "acc = 0.0f;", "acc = sd::strange(xs);"},
 };
 
-INSTANTIATE_TEST_SUITE_P(Kernel, Slips, testing::ValuesIn(kSlips),
-                         [](const auto& slip) { return std::string(slip.param.name); });
+INSTANTIATE_TEST_SUITE_P(Kernel, Slips, testing::ValuesIn(kSlips), slip_name);
 
 TEST(SmtSafety, OtherKernelsAreUndecided) {
   EXPECT_FALSE(check("").safe());
