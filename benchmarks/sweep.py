@@ -5,10 +5,11 @@
                         [--full NAME,NAME] [--out build/sweep] [--markdown FILE] [-- OPTION ...]
 
 A line of the list is NAME PROGRAM [PARAMETER=VALUE ...], PROGRAM a file of benchmarks/programs without its ending.
-Checked: exit code 0, verdict equivalent, the emulator's check, a prediction no worse than the unfused program's, and,
-where nvcc is found, that best.cu compiles for sm_80 and sm_90a without a warning and without spilling registers. Those
-named by --full also run in the emulator at full size. What follows -- goes to `sundog optimize`. Exit code 1 if any
-check failed.
+Each is optimized for an H200 and for an A100. Checked: exit code 0, verdict equivalent, the emulator's check, a
+prediction no worse than the unfused program's, and, where nvcc is found, that best.cu compiles without a warning and
+without spilling registers: that for an A100 for sm_80 and sm_90a, that for an H200 for sm_90a (it may use what sm_80
+lacks). Those named by --full also run in the emulator at full size. What follows -- goes to `sundog optimize`. Exit
+code 1 if any check failed.
 """
 
 import argparse
@@ -63,8 +64,8 @@ def nvcc():
 
 def compiled(compiler, source, sm):
     """'' if it compiles silently and without spills, else what is wrong."""
-    command = [compiler, "-std=c++17", f"-gencode=arch=compute_{sm},code=sm_{sm}", "-Xcompiler=-Wall,-Wextra", "-Xptxas=-v",
-               "-cubin", "-o", "/dev/null", str(source)]
+    command = [compiler, "-std=c++17", f"-gencode=arch=compute_{sm},code=sm_{sm}", "-Xcompiler=-Wall,-Wextra",
+               "-Xptxas=-v", "-cubin", "-o", "/dev/null", str(source)]
     code, out, err, _, _ = run(command)
     text = out + err
     if code:
@@ -75,11 +76,15 @@ def compiled(compiler, source, sm):
     return f"sm_{sm}: {spilled} bytes spilled" if spilled else ""
 
 
-def swept(options, name, program, defines):
+ARCHITECTURES = {"h200": ["90a"], "a100": ["80", "90a"]}  # what a result for a target compiles for
+
+
+def swept(options, name, target, program, defines):
     """One row, and what failed."""
+    name = f"{name}_{target}"
     folder = Path(options.out) / name
-    command = [options.tool, "optimize", f"benchmarks/programs/{program}.sd", "--budget", options.budget, "--no-gpu",
-               "--quiet", "--json", "--out", str(folder), *options.rest]
+    command = [options.tool, "optimize", f"benchmarks/programs/{program}.sd", "--target", target, "--budget",
+               options.budget, "--no-gpu", "--quiet", "--json", "--out", str(folder), *options.rest]
     for define in defines:
         command += ["-D", define]
     code, out, err, seconds, peak = run(command)
@@ -95,9 +100,10 @@ def swept(options, name, program, defines):
         failed.append("predicted slower than unfused")
     compiler, notes = nvcc(), []
     if compiler:
-        notes = [note for note in (compiled(compiler, ROOT / folder / "best.cu", sm) for sm in ("80", "90a")) if note]
+        source = ROOT / folder / "best.cu"
+        notes = [note for note in (compiled(compiler, source, sm) for sm in ARCHITECTURES[target]) if note]
     failed += notes
-    if name in options.full.split(","):
+    if target == "h200" and name.removesuffix("_h200") in options.full.split(","):
         full_code, _, full_err, full_seconds, _ = run([options.tool, "run", str(folder), "--on", "emulator", "--full",
                                                        "--check-time", "1h"])
         notes.append(f"full size: {'passed' if full_code == 0 else 'failed'}, {full_seconds:.0f} s")
@@ -117,12 +123,13 @@ def main():
         words = line.split()
         if not words or words[0].startswith("#") or not re.search(options.only, words[0]):
             continue
-        row, failed = swept(options, words[0], words[1], words[2:])
-        lines.append("| " + " | ".join(str(cell) for cell in row) + " |")
-        print(lines[-1], flush=True)
-        for failure in failed:
-            print(f"  FAILED {words[0]}: {failure}", flush=True)
-        bad += bool(failed)
+        for target in ARCHITECTURES:
+            row, failed = swept(options, words[0], target, words[1], words[2:])
+            lines.append("| " + " | ".join(str(cell) for cell in row) + " |")
+            print(lines[-1], flush=True)
+            for failure in failed:
+                print(f"  FAILED {row[0]}: {failure}", flush=True)
+            bad += bool(failed)
     if options.markdown:
         Path(options.markdown).write_text("\n".join(lines) + "\n")
     print(f"{bad} failed")

@@ -3,6 +3,10 @@
 #if !defined(SUNDOG_PRIMITIVES_SM90_CUH) && !defined(SUNDOG_EMULATOR)
 #define SUNDOG_PRIMITIVES_SM90_CUH
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+#error "made for sm_90a: -gencode=arch=compute_90a,code=sm_90a"
+#endif
+
 namespace sd {
 
 // The numbers of CUtensorMapDataType; what has one byte is a byte.
@@ -148,6 +152,10 @@ inline cudaError_t encode(TensorMap<T, kOffset, kSwizzle, Dims...>& map, const v
 #endif
 
 // --- products of a warp group: four neighbouring warps, the first a multiple of four ---
+
+#if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#error "made for sm_90a alone: -gencode=arch=compute_90a,code=sm_90a"
+#endif
 
 // How an operand lies in the arena, for the instruction: rows of kRow bytes (32, 64 or 128), in
 // groups of eight, 16-byte word w of row r at w ^ (r * kRow / 128 % (kRow / 16)); `first` is a word

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "codegen/embedded.h"
 #include "codegen/nvrtc.h"
 #include "core/process_wire.h"
 
@@ -63,6 +64,20 @@ TEST_P(Compile, ReportsTheFirstErrorOfTheCompiler) {
 TEST_P(Compile, RefusesAnUnknownArchitecture) {
   const Result<CompiledModule> module = compiled(kSource, "sm_3");
   ASSERT_FALSE(module.ok());
+}
+
+// Of a kernel with the primitives of sm_90a, and not in words of the assembler.
+TEST_P(Compile, SaysWhatAnOlderArchitectureLacks) {
+  const std::string source = std::string(kPrimitivesText) + std::string(kPrimitivesSm90Text);
+  for (const std::string arch : {"sm_80", "sm_90"}) {
+    const Result<CompiledModule> module = compiled(source, arch);
+    ASSERT_FALSE(module.ok());
+    if (module.error().code == ErrorCode::kToolMissing) GTEST_SKIP();
+    EXPECT_NE(module.error().message.find("made for sm_90a"), std::string::npos)
+        << module.error().message;
+  }
+  const Result<CompiledModule> module = compiled(source);
+  EXPECT_TRUE(module.ok()) << to_string(module.error());
 }
 
 INSTANTIATE_TEST_SUITE_P(Both, Compile, testing::Values(Compiler::kNvrtc, Compiler::kNvcc));
