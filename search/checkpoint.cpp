@@ -237,6 +237,13 @@ class TableStore {
       price.set_outclassed(p.outclassed);
       price.set_round(p.round);
     });
+    tables.completions_.for_each([&](uint64_t key, const LeastTime& t) {
+      if (t.round >= tables.round_) return;
+      proto::Checkpoint::LeastTime& least = *to->add_completions();
+      least.set_terms(key);
+      least.set_us(t.us);
+      least.set_round(t.round);
+    });
     for (const auto& [key, list] : tables.known_.efforts) {
       proto::Checkpoint::Efforts& efforts = *to->add_efforts();
       efforts.set_key(key);
@@ -275,6 +282,9 @@ class TableStore {
                   p.outclassed()};
       if (price.us.size() != choices || price.tiles.size() != choices) continue;
       tables->prices_.insert(p.kernel(), std::move(price));
+    }
+    for (const auto& t : from.completions()) {
+      tables->completions_.insert(t.terms(), {t.us(), t.round()});
     }
     for (const auto& list : from.efforts()) {
       auto& efforts = tables->known_.efforts[list.key()];

@@ -19,7 +19,7 @@ namespace sundog::search {
 
 // Of the search, not of the file: raised with each change after which the same decisions lead
 // elsewhere.
-inline constexpr uint64_t kSearchVersion = 1;
+inline constexpr uint64_t kSearchVersion = 2;
 
 // What must agree for a checkpoint to be of use.
 struct CheckpointIdentity {

@@ -24,11 +24,8 @@ constexpr float kInfinite = std::numeric_limits<float>::infinity();
 // keep, and numbers or the clock may refuse the first.
 constexpr double kSlack = 1.25;
 constexpr double kSlackOfMany = 1.02;  // of more than two kernels: seldom better, and many
-constexpr size_t kMostChoices = 24;    // of part counts
 constexpr size_t kMostOutputsChosen = 12;
-constexpr double kOutclassed = 1.3;          // times a rival's best time, at its sizes
-constexpr double kNotWorthDescending = 1.5;  // times the least of other part counts
-constexpr uint64_t kStatesOfPrice = 64;      // visited in the time that pricing a kernel takes
+constexpr uint64_t kStatesOfPrice = 64;  // visited in the time that pricing a kernel takes
 
 }  // namespace
 
@@ -44,22 +41,6 @@ PlacementCounts& PlacementCounts::operator+=(const PlacementCounts& o) {
   return *this;
 }
 
-std::vector<std::vector<int64_t>> part_choices(const Bank& bank, const Machine& machine) {
-  std::vector<std::vector<int64_t>> choices{{}};
-  for (AxisId base : bank.options().parts) {
-    std::vector<std::vector<int64_t>> next;
-    for (const auto& choice : choices) {
-      for (int64_t n : part_candidates(bank.program().axes[base].extent, machine)) {
-        next.push_back(choice);
-        next.back().push_back(n);
-      }
-    }
-    choices = std::move(next);
-  }
-  if (choices.size() > kMostChoices) choices.resize(kMostChoices);
-  return choices;
-}
-
 Placement::Placement(const Bank& bank, const TermTable& table, const Machine& machine,
                      const SearchSpace& space, PlacementTables& tables)
     : bank_(bank),
@@ -67,7 +48,8 @@ Placement::Placement(const Bank& bank, const TermTable& table, const Machine& ma
       machine_(machine),
       space_(space),
       tables_(tables),
-      choices_(part_choices(bank, machine)),
+      pricer_(bank, table, machine, space, tables),
+      completion_(bank, table, machine, space, tables, pricer_),
       outcome_(Incumbents(1)) {
   for (const RankedTerm& t : table.terms) {
     if (t.leaf == LeafKind::kInput) input_bytes_ += t.total_bytes;
@@ -79,12 +61,13 @@ PlacementOutcome Placement::run(const PlacementTask& task, double best_us, Quant
   most_kernels_ = task.kernels;
   quantum_ = &quantum;
   outcome_ = PlacementOutcome(Incumbents(std::max(1, space_.kept_per_kind), best_us));
+  pricer_.want(best_us * slack());
   RankSet outputs;
   for (int o : table_.outputs) outputs.insert(o);
   for (const Subtree& subtree : task.subtrees) {
-    if (choices_.empty()) break;
+    if (pricer_.choices().empty()) break;
     done_.clear();
-    done_us_.assign(choices_.size(), 0);
+    done_us_.assign(pricer_.choices().size(), 0);
     readers_.assign(table_.terms.size(), 0);
     read_bytes_ = 0;
     if (quantum.reached()) {
@@ -96,6 +79,9 @@ PlacementOutcome Placement::run(const PlacementTask& task, double best_us, Quant
   }
   outcome_.rest = decisions_.take_rest();
   outcome_.counts.states = quantum.used();
+  outcome_.counts.kernels_priced = pricer_.counts().priced;
+  outcome_.counts.cut_as_outclassed = pricer_.counts().outclassed;
+  outcome_.counts.cut_unfit = pricer_.counts().unfit;
   return std::exchange(outcome_, PlacementOutcome(Incumbents(1)));
 }
 
@@ -130,16 +116,18 @@ void Placement::kernels(const RankSet& pending) {
     for (size_t i = 0; i < rest.size(); ++i) {
       if ((s >> i & 1) != 0) body_.outputs.push_back(rest[i]);
     }
-    RankSet outs, later = pending;
-    double bytes = 0;
+    RankSet outs;
+    Partial start;
+    start.later = pending;
     common_ = AxisSet(~uint64_t{0});
     for (int o : body_.outputs) {
       outs.insert(o);
-      bytes += table_.terms[static_cast<size_t>(o)].total_bytes;
+      start.bytes += table_.terms[static_cast<size_t>(o)].total_bytes;
       common_ = common_ & table_.terms[static_cast<size_t>(o)].axes;
     }
-    later.erase(outs);
-    fill(outs, later, bytes, {});
+    start.later.erase(outs);
+    start.later_us = least_us(start.later);
+    fill(outs, start);
   }
   body_ = outer_body;
   common_ = outer_common;
@@ -198,88 +186,96 @@ void Placement::cut(PruneRule rule, uint64_t& count, double us) {
 
 double Placement::slack() const { return most_kernels_ > 2 ? kSlackOfMany : kSlack; }
 
-bool Placement::is_cut(int open, const RankSet& later, double bytes, const WorkTime& work) {
-  if (!space_.prune_by_bound) return false;
+// What making `later` takes at least, by the kernels that are left for it.
+double Placement::least_us(const RankSet& later) {
+  if (later.top() < 0) return 0;
+  if (kernels_left() < 1) return kInfinite;
   double stores = 0;
   for (int y : later.members()) stores += table_.terms[static_cast<size_t>(y)].total_bytes;
-  const int launches = open + (later.top() >= 0 ? 1 : 0);
-  const double moved = bytes + std::max(0.0, input_bytes_ - read_bytes_) + stores;
+  const double us = structure_bound(machine_, 1, 0) + stores / hbm_peak(machine_);
+  if (kernels_left() > 1 || !space_.prune_by_bound) return us;
+  return std::max(us, completion_.least_us(later, *quantum_));
+}
+
+bool Placement::is_cut(int open, const Partial& so_far) {
+  if (!space_.prune_by_bound) return so_far.later_us == kInfinite;
+  const WorkTime& work = so_far.work;
+  double stores = 0;
+  for (int y : so_far.later.members()) stores += table_.terms[static_cast<size_t>(y)].total_bytes;
+  const int launches = open + (so_far.later.top() >= 0 ? 1 : 0);
+  const double moved = so_far.bytes + std::max(0.0, input_bytes_ - read_bytes_) + stores;
   const double busy = std::max({moved / hbm_peak(machine_), work.tensor, work.alu, work.sfu});
-  bound_us_ = least(done_us_) + structure_bound(machine_, launches, 0) + busy;
+  const double here =
+      std::max({so_far.bytes / hbm_peak(machine_), work.tensor, work.alu, work.sfu});
+  const double overlap = open > 0 && launches > open ? machine_.overlap_us : 0;
+  bound_us_ = least(done_us_) +
+              std::max(structure_bound(machine_, launches, 0) + busy,
+                       structure_bound(machine_, open, 0) + here + so_far.later_us - overlap);
   return bound_us_ >= outcome_.found.best_us() * slack();
 }
 
-// A sum over a step or tile of a term with a part, where the outputs lack the part: the split is
-// not used as one.
-bool Placement::uses_absent_split(const RankedNode& n) const {
-  if (!is_reduction(n.node.kind) || bank_.axes()[n.node.axis].level == Level::kPart) return false;
-  const AxisId part = bank_.base(bank_.axes()[n.node.axis].base).part;
-  if (part == kNoAxis || common_.has(part)) return false;
-  return std::any_of(n.operands.begin(), n.operands.end(),
-                     [&](int o) { return table_.terms[static_cast<size_t>(o)].axes.has(part); });
-}
-
-void Placement::fill(RankSet need, RankSet later, double bytes, WorkTime work) {
+void Placement::fill(RankSet need, const Partial& so_far) {
   if (!decisions_.repeating()) quantum_->spend();
-  if (is_cut(1, later, bytes, work)) {
+  if (is_cut(1, so_far)) {
     cut(PruneRule::kBound, outcome_.counts.cut_by_bound, bound_us_);
     return;
   }
   const int x = need.top();
   if (x < 0) {
-    leaf(later, work);
+    leaf(so_far);
     return;
   }
   need.erase(x);
   const RankedTerm& t = table_.terms[static_cast<size_t>(x)];
   if (t.leaf == LeafKind::kConstant) {
-    fill(need, later, bytes, work);
+    fill(need, so_far);
     return;
   }
   if (t.leaf != LeafKind::kNone) {
     const bool first = readers_[static_cast<size_t>(x)]++ == 0;
     if (first) read_bytes_ += t.total_bytes;
     body_.items.push_back({x, -1});
-    fill(need, later, bytes + t.total_bytes, work);
+    Partial next = so_far;
+    next.bytes += t.total_bytes;
+    fill(need, next);
     body_.items.pop_back();
     if (--readers_[static_cast<size_t>(x)] == 0) read_bytes_ -= t.total_bytes;
     return;
   }
-  compute(x, need, later, bytes, work);
+  compute(x, need, so_far);
 }
 
 // Each node of x in turn, then loading it from an earlier kernel.
-void Placement::compute(int x, const RankSet& need, const RankSet& later, double bytes,
-                        WorkTime work) {
+void Placement::compute(int x, const RankSet& need, const Partial& so_far) {
   const RankedTerm& t = table_.terms[static_cast<size_t>(x)];
   const bool is_output =
       std::find(body_.outputs.begin(), body_.outputs.end(), x) != body_.outputs.end();
   const bool must_load = constraint_ && constraint_->stored.has(x) && !is_output;
   for (Choice c(decisions_, t.nodes.size() + 1); c.next();) {
+    Partial next = so_far;
     if (c.index() == t.nodes.size()) {
-      if (!t.storable || is_output || static_cast<int>(done_.size()) + 1 >= most_kernels_) return;
-      if (!load_is_allowed(x)) return;
+      if (!t.storable || is_output || kernels_left() < 1 || !load_is_allowed(x)) return;
       note(TraceKind::kLoad, x, 0);
-      RankSet with_x = later;
-      with_x.insert(x);
+      next.bytes += t.total_bytes;
+      next.later.insert(x);
+      next.later_us = least_us(next.later);
       body_.items.push_back({x, -1});
-      fill(need, with_x, bytes + t.total_bytes, work);
+      fill(need, next);
       body_.items.pop_back();
       continue;
     }
     const RankedNode& n = t.nodes[c.index()];
     if (n.dropped || must_load) continue;
     note(TraceKind::kCompute, x, c.index());
-    if (space_.prune_duplicates && uses_absent_split(n)) {
+    if (space_.prune_duplicates && uses_absent_split(bank_, table_, common_, n)) {
       cut(PruneRule::kDuplicate, outcome_.counts.cut_as_duplicate, 0);
       continue;
     }
-    RankSet next = need;
-    for (int o : n.operands) next.insert(o);
+    RankSet needed = need;
+    for (int o : n.operands) needed.insert(o);
+    next.work += n.work;
     body_.items.push_back({x, static_cast<int>(c.index())});
-    WorkTime more = work;
-    more += n.work;
-    fill(next, later, bytes, more);
+    fill(needed, next);
     body_.items.pop_back();
   }
 }
@@ -322,21 +318,21 @@ bool Placement::does_more(uint64_t hash, const KernelShape& shape, const WorkTim
   return false;
 }
 
-void Placement::leaf(const RankSet& later, const WorkTime& work) {
-  uint64_t h = 1;
-  for (const BodyItem& i : body_.items)
-    h = mix(mix(h, static_cast<uint64_t>(i.term)), static_cast<uint64_t>(i.node));
-  for (int o : body_.outputs) h = mix(h, static_cast<uint64_t>(o) + 1000003);
-  const std::vector<KernelShape>& shapes = shapes_of(h);
+void Placement::leaf(const Partial& whole) {
+  const uint64_t h = hash_of(body_);
+  const std::vector<KernelShape>& shapes = pricer_.shapes_of(body_, h);
   if (shapes.empty()) cut(PruneRule::kDuplicate, outcome_.counts.cut_as_duplicate, 0);
   const KernelBody saved_body = body_;
   const AxisSet saved_common = common_;
   const std::vector<float> before = done_us_;
+  Partial rest;
+  rest.later = whole.later;
+  rest.later_us = whole.later_us;
   for (Choice c(decisions_, shapes.size()); c.next();) {
     const KernelShape& shape = shapes[c.index()];
     const uint64_t hash = mix(h, c.index());
     note(TraceKind::kShape, -1, c.index());
-    if (space_.prune_dominated && does_more(hash, shape, work)) {
+    if (space_.prune_dominated && does_more(hash, shape, whole.work)) {
       cut(PruneRule::kDominated, outcome_.counts.cut_as_dominated, least(done_us_));
       continue;
     }
@@ -347,13 +343,13 @@ void Placement::leaf(const RankSet& later, const WorkTime& work) {
       continue;
     }
     // Behind others it starts before they are done.
-    const auto saved = static_cast<float>(later.top() >= 0 ? machine_.overlap_us : 0);
+    const auto saved = static_cast<float>(rest.later.top() >= 0 ? machine_.overlap_us : 0);
     for (size_t i = 0; i < done_us_.size(); ++i) done_us_[i] = before[i] + price.us[i] - saved;
-    if (is_cut(0, later, 0, {})) {
+    if (is_cut(0, rest)) {
       cut(PruneRule::kBound, outcome_.counts.cut_by_bound, bound_us_);
     } else {
       done_.push_back({body_, shape, static_cast<uint32_t>(c.index()), price.us, price.tiles});
-      kernels(later);
+      kernels(rest.later);
       done_.pop_back();
       body_ = saved_body;
       common_ = saved_common;
@@ -362,27 +358,13 @@ void Placement::leaf(const RankSet& later, const WorkTime& work) {
   }
 }
 
-const std::vector<KernelShape>& Placement::shapes_of(uint64_t body_hash) {
-  if (const auto* known = tables_.shapes().find(body_hash)) return *known;
-  return *tables_.shapes().insert(body_hash, kernel_shapes(bank_, table_, body_)).first;
-}
-
 // What tiles are good is news even where another task has priced the kernel: what a task finds must
 // not depend on which of them came first.
 const Price& Placement::price_of(uint64_t hash, const KernelShape& shape) {
-  const Price* known = tables_.prices().find(hash);
+  const Price* known = pricer_.known(hash);
   if (known == nullptr) {
     quantum_->check();
-    const auto [now, fresh] = tables_.prices().insert(hash, price(shape));
-    known = now;
-    if (fresh) {
-      ++outcome_.counts.kernels_priced;
-      if (known->outclassed) {
-        ++outcome_.counts.cut_as_outclassed;
-      } else if (!known->fits()) {
-        ++outcome_.counts.cut_unfit;
-      }
-    }
+    known = &pricer_.price(hash, body_, shape);
   }
   if (known->round != tables_.round()) return *known;
   quantum_->spend_work(kStatesOfPrice);
@@ -397,83 +379,6 @@ const Price& Placement::price_of(uint64_t hash, const KernelShape& shape) {
     }
   }
   return *known;
-}
-
-// Kernels that store and load the same in equally many loops could take each other's place.
-uint64_t Placement::rivals_of(uint64_t cut) const {
-  uint64_t key = mix(cut, 0x71);
-  bool online = false;
-  for (int o : body_.outputs) key = mix(key, static_cast<uint64_t>(o));
-  for (const BodyItem& item : body_.items) {
-    const RankedTerm& t = table_.terms[static_cast<size_t>(item.term)];
-    if (item.node < 0) {
-      if (t.leaf == LeafKind::kNone) key = mix(key, static_cast<uint64_t>(item.term) + 1000003);
-    } else {
-      online |= t.nodes[static_cast<size_t>(item.node)].node.kind == NodeKind::kOnlineSum;
-    }
-  }
-  return mix(key, online ? 1 : 0);
-}
-
-// A choice of part counts as a plan numbers those that it uses.
-std::vector<int64_t> Placement::counts_of(size_t choice, const std::vector<Part>& parts) const {
-  std::vector<int64_t> counts;
-  for (const Part& part : parts) {
-    size_t at = 0;
-    for (AxisId base : bank_.options().parts) {
-      if (base == part.axis) counts.push_back(choices_[choice][at]);
-      ++at;
-    }
-  }
-  return counts;
-}
-
-// A pure function of the kernel and of what was known when the round began.
-Price Placement::price(const KernelShape& shape) const {
-  Price out;
-  out.round = tables_.round();
-  Lowerer lowerer(bank_, table_);
-  lowerer.add_kernel(body_, shape, {});
-  KernelPlan& plan = lowerer.plan().kernels[0];
-  const KernelProfile p = profile(lowerer.plan().graph, plan.kernel, plan.wide);
-  const auto& parts = lowerer.plan().parts;
-  out.cut = plan.splits.size();
-  for (const Split& s : plan.splits) {
-    out.cut = mix(out.cut, uint64_t{s.axis} * 8 + (s.looped ? 1 : 0) +
-                               (s.outer == kNoFactor ? 2 : 0) + (s.part == kNoFactor ? 4 : 0));
-  }
-  out.rivals = rivals_of(out.cut);
-  // Kernels that are cut alike are best at much the same tiles.
-  const auto& good = tables_.known().good_sizes;
-  auto known = good.find(out.rivals);
-  if (known != good.end() && space_.prune_outclassed) {
-    const GoodSizes& best = known->second;
-    const double us = price_at(plan, p, counts_of(best.choice, parts), machine_, best.tiles);
-    out.outclassed = us > kOutclassed * best.us;
-  }
-  if (out.outclassed) {
-    out.us.assign(choices_.size(), kInfinite);
-    out.tiles.resize(choices_.size());
-    return out;
-  }
-  if (known == good.end()) known = good.find(out.cut);
-  std::optional<SizedKernel> sized;
-  double least = kInfinite;
-  for (size_t c = 0; c < choices_.size(); ++c) {
-    if (c == 0 || !parts.empty()) {
-      const std::vector<int64_t>* near = sized                 ? &sized->tiles
-                                         : known != good.end() ? &known->second.tiles
-                                                               : nullptr;
-      const std::vector<int64_t> counts = counts_of(c, parts);
-      auto next = size_kernel(plan, p, counts, machine_, near, kNotWorthDescending * least);
-      if (!next && near != nullptr) next = size_kernel(plan, p, counts, machine_);
-      sized = std::move(next);
-      if (sized) least = std::min(least, sized->us);
-    }
-    out.us.push_back(sized ? static_cast<float>(sized->us) : kInfinite);
-    out.tiles.push_back(sized ? sized->tiles : std::vector<int64_t>{});
-  }
-  return out;
 }
 
 std::string Placement::kind() const {

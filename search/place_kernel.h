@@ -8,15 +8,15 @@
 #include <unordered_map>
 #include <vector>
 
+#include "search/completion.h"
 #include "search/decisions.h"
 #include "search/incumbents.h"
+#include "search/kernel_pricer.h"
 #include "search/kernel_shape.h"
 #include "search/limits.h"
-#include "search/lower.h"
 #include "search/machine.h"
 #include "search/placement_tables.h"
 #include "search/search_space.h"
-#include "search/sizes.h"
 #include "search/trace.h"
 
 namespace sundog::search {
@@ -54,9 +54,6 @@ struct PlacementOutcome {
   double best_at = -1;  // seconds, when the best structure was found; -1: none
 };
 
-// Numbers of parts of each cut axis, for each choice of them.
-std::vector<std::vector<int64_t>> part_choices(const Bank& bank, const Machine& machine);
-
 // Enumerates structures over one bank.  A Placement walks one task; any number of them may work on
 // one bank, table and `tables` at a time.
 class Placement {
@@ -74,9 +71,17 @@ class Placement {
 
  private:
   void kernels(const RankSet& pending);
-  void fill(RankSet need, RankSet later, double bytes, WorkTime work);
-  void compute(int x, const RankSet& need, const RankSet& later, double bytes, WorkTime work);
-  void leaf(const RankSet& later, const WorkTime& work);
+  // What the kernel being filled is known to take, and what is left for those before it.
+  struct Partial {
+    double bytes = 0;
+    WorkTime work;
+    RankSet later;
+    double later_us = 0;  // that making it takes at least
+  };
+
+  void fill(RankSet need, const Partial& so_far);
+  void compute(int x, const RankSet& need, const Partial& so_far);
+  void leaf(const Partial& whole);
   bool load_is_allowed(int x) const;
   bool meets_constraint() const;
   void note(TraceKind kind, int term, size_t index);
@@ -86,15 +91,12 @@ class Placement {
   void record();
   double slack() const;
   // `open`: kernels being filled, whose price is not known yet.
-  bool is_cut(int open, const RankSet& later, double bytes, const WorkTime& work);
+  bool is_cut(int open, const Partial& so_far);
+  int kernels_left() const { return most_kernels_ - static_cast<int>(done_.size()) - 1; }
+  double least_us(const RankSet& later);
   double least(const std::vector<float>& us) const;
-  const std::vector<KernelShape>& shapes_of(uint64_t body_hash);
   const Price& price_of(uint64_t hash, const KernelShape& shape);
-  Price price(const KernelShape& shape) const;
-  uint64_t rivals_of(uint64_t cut) const;
-  std::vector<int64_t> counts_of(size_t choice, const std::vector<Part>& parts) const;
   bool is_dominated(const RankSet& pending);
-  bool uses_absent_split(const RankedNode& n) const;
   std::string kind() const;
   std::string key() const;
 
@@ -103,7 +105,8 @@ class Placement {
   const Machine& machine_;
   const SearchSpace& space_;
   PlacementTables& tables_;
-  std::vector<std::vector<int64_t>> choices_;
+  KernelPricer pricer_;
+  Completion completion_;
 
   int bank_number_ = 0;
   int most_kernels_ = 1;

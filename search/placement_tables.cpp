@@ -54,7 +54,7 @@ void PlacementTables::take(const PlacementNews& news) {
 }
 
 size_t PlacementTables::bytes() const {
-  size_t n = 0;
+  size_t n = completions_.size() * (48 + sizeof(LeastTime));
   prices_.for_each([&](uint64_t, const Price& p) { n += p.bytes(); });
   for (const auto& [key, list] : known_.efforts) n += 80 + list.size() * sizeof(Effort);
   for (const auto& [key, list] : known_.reached) {
@@ -68,6 +68,7 @@ void PlacementTables::clear() {
   known_ = {};
   prices_.clear();
   shapes_.clear();
+  completions_.clear();
 }
 
 }  // namespace sundog::search

@@ -74,6 +74,12 @@ struct Price {
   size_t bytes() const;
 };
 
+// Of making a set of terms with one kernel (search/completion.h).
+struct LeastTime {
+  float us = 0;
+  uint32_t round = 0;  // that it was worked out in
+};
+
 // Tiles that were good for one kernel, with the choice of part counts and the time they go with.
 struct GoodSizes {
   std::vector<int64_t> tiles;
@@ -102,6 +108,7 @@ class PlacementTables {
   const PlacementNews& known() const { return known_; }
   SharedMap<Price>& prices() { return prices_; }
   SharedMap<std::vector<KernelShape>>& shapes() { return shapes_; }
+  SharedMap<LeastTime>& completions() { return completions_; }
   uint32_t round() const { return round_; }
 
   void take(const PlacementNews& news);
@@ -115,6 +122,7 @@ class PlacementTables {
   PlacementNews known_;
   SharedMap<Price> prices_;
   SharedMap<std::vector<KernelShape>> shapes_;
+  SharedMap<LeastTime> completions_;
   uint32_t round_ = 0;
 };
 

@@ -17,6 +17,7 @@
 #include "search/make_bank.h"
 #include "search/rounds.h"
 #include "search/search_parts.h"
+#include "search/sizes.h"
 #include "search/space_text.h"
 #include "search/term_text.h"
 #include "search/unfused.h"
