@@ -9,6 +9,7 @@
 #include "core/schedule/memory_plan.h"
 #include "search/describe.h"
 #include "search/lower.h"
+#include "search/size_plan.h"
 #include "search/sizes.h"
 
 namespace sundog::search {
@@ -110,25 +111,17 @@ std::optional<Candidate> wide_candidate(const Structure& s, GraphPlan plan,
                                         const std::vector<std::vector<int64_t>>& counts,
                                         const Machine& machine) {
   if (!widen(plan)) return {};
-  double best = std::numeric_limits<double>::infinity();
-  std::vector<std::vector<int64_t>> best_tiles;
+  std::optional<SizedKernels> best;
   std::vector<int64_t> best_counts;
+  PlanSizer sizer(plan, machine);
   for (const std::vector<int64_t>& at : counts) {
-    double us = 0;
-    std::vector<std::vector<int64_t>> tiles;
-    for (KernelPlan& k : plan.kernels) {
-      const auto sized = size_kernel(k, profile(plan.graph, k.kernel, k.wide), at, machine);
-      if (!sized) break;
-      us += sized->us;
-      tiles.push_back(sized->tiles);
-    }
-    if (tiles.size() < plan.kernels.size() || us >= best) continue;
-    best = us;
-    best_tiles = std::move(tiles);
+    auto sized = sizer.at(at);
+    if (!sized || (best && sized->us >= best->us)) continue;
+    best = std::move(sized);
     best_counts = at;
   }
-  if (best_tiles.empty()) return {};
-  return candidate_of(finish(std::move(plan), best_tiles, best_counts, machine), s.kind + " f32",
+  if (!best) return {};
+  return candidate_of(finish(std::move(plan), best->tiles, best_counts, machine), s.kind + " f32",
                       machine);
 }
 

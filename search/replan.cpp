@@ -16,6 +16,7 @@
 #include "search/cost.h"
 #include "search/kernel_plan.h"
 #include "search/settle.h"
+#include "search/size_plan.h"
 #include "search/sizes.h"
 #include "search/term_copy.h"
 
@@ -385,38 +386,17 @@ class Replanner {
     return choices;
   }
 
-  // The best tiles for some numbers of parts, by kernel.  `near`: good ones for others.
-  std::optional<std::pair<double, std::vector<std::vector<int64_t>>>> sized_at(
-      GraphPlan plan, const std::vector<int64_t>& counts,
-      std::vector<std::vector<int64_t>>& near) const {
-    double us = 0;
-    std::vector<std::vector<int64_t>> tiles;
-    near.resize(plan.kernels.size());
-    for (size_t k = 0; k < plan.kernels.size(); ++k) {
-      KernelPlan& kernel = plan.kernels[k];
-      const KernelProfile p = profile(plan.graph, kernel.kernel, kernel.wide);
-      auto best = size_kernel(kernel, p, counts, machine_, near[k].empty() ? nullptr : &near[k]);
-      if (!best && !near[k].empty()) best = size_kernel(kernel, p, counts, machine_);
-      if (!best) return {};
-      us += best->us;
-      tiles.push_back(best->tiles);
-      near[k] = std::move(best->tiles);
-    }
-    return std::pair(us, std::move(tiles));
-  }
-
-  void add_sized(const GraphPlan& plan, std::vector<Candidate>& found) const {
+  void add_sized(GraphPlan plan, std::vector<Candidate>& found) const {
     struct Sized {
       double us;
       std::vector<std::vector<int64_t>> tiles;
       std::vector<int64_t> counts;
     };
     std::vector<Sized> all;
-    std::vector<std::vector<int64_t>> near;
+    PlanSizer sizer(plan, machine_, SizeStart::kLast);
     for (const std::vector<int64_t>& counts : part_choices()) {
-      if (auto sized = sized_at(plan, counts, near)) {
-        all.push_back({sized->first, std::move(sized->second), counts});
-      }
+      if (auto sized = sizer.at(counts))
+        all.push_back({sized->us, std::move(sized->tiles), counts});
     }
     std::stable_sort(all.begin(), all.end(),
                      [](const Sized& a, const Sized& b) { return a.us < b.us; });

@@ -25,6 +25,7 @@
 #include "core/check.h"
 #include "search/hoist_loads.h"
 #include "search/roles.h"
+#include "search/size_plan.h"
 #include "search/sizes.h"
 #include "search/term_copy.h"
 
@@ -413,13 +414,7 @@ std::optional<SizedPlan> sized(GraphPlan plan, const Machine& machine, std::stri
   SizedPlan result;
   result.part_counts.assign(plan.parts.size(), 1);
   result.tiles.resize(plan.kernels.size());
-  const auto size_at = [&](size_t k) {
-    KernelPlan& kernel = plan.kernels[k];
-    const KernelProfile p = profile(plan.graph, kernel.kernel, kernel.wide);
-    const auto size = size_kernel(kernel, p, result.part_counts, machine);
-    if (!size) *misfit = kernel.kernel.name;
-    return size;
-  };
+  PlanSizer sizer(plan, machine);
   const auto part_of = [](const KernelPlan& kernel) {
     int part = -1;
     for (const Split& s : kernel.splits) part = std::max({part, s.shared_part, s.whole_part});
@@ -428,10 +423,13 @@ std::optional<SizedPlan> sized(GraphPlan plan, const Machine& machine, std::stri
   for (size_t k = 0; k < plan.kernels.size(); ++k) {
     const int part = part_of(plan.kernels[k]);
     if (part < 0) {
-      const auto size = size_at(k);
-      if (!size) return std::nullopt;
+      auto size = sizer.at(result.part_counts, k, 1);
+      if (!size) {
+        *misfit = sizer.misfit();
+        return std::nullopt;
+      }
       result.us += size->us;
-      result.tiles[k] = size->tiles;
+      result.tiles[k] = std::move(size->tiles[0]);
       continue;
     }
     // The kernel of the parts and, behind it, the one that joins them.
@@ -440,14 +438,17 @@ std::optional<SizedPlan> sized(GraphPlan plan, const Machine& machine, std::stri
     int64_t best_count = 1;
     for (const int64_t n : part_candidates(plan.parts[static_cast<size_t>(part)].extent, machine)) {
       count = n;
-      const auto parts = size_at(k), join = size_at(k + 1);
-      if (!parts || !join || parts->us + join->us >= best) continue;
-      best = parts->us + join->us;
+      auto both = sizer.at(result.part_counts, k, 2);
+      if (!both || both->us >= best) continue;
+      best = both->us;
       best_count = n;
-      result.tiles[k] = parts->tiles;
-      result.tiles[k + 1] = join->tiles;
+      result.tiles[k] = std::move(both->tiles[0]);
+      result.tiles[k + 1] = std::move(both->tiles[1]);
     }
-    if (best_count == 1) return std::nullopt;
+    if (best_count == 1) {
+      *misfit = sizer.misfit();
+      return std::nullopt;
+    }
     count = best_count;
     result.us += best;
     ++k;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <string>
@@ -155,7 +156,7 @@ TEST(RediscoverSlowTest, Rows) {
 }
 
 TEST(RediscoverSlowTest, SubgraphsAtPromptAndDecodingSizes) {
-  for (int64_t s : {16, 128, 256, 1024, 4096}) {
+  for (int64_t s : {16, 32, 64, 128, 256, 512, 1024, 2048, 4096}) {
     const Sizes at = {{"s", s}};
     expect_found("mm", at, at_most_two);
     expect_found("mm_mm", at, split);
@@ -166,6 +167,29 @@ TEST(RediscoverSlowTest, SubgraphsAtPromptAndDecodingSizes) {
       expect_found(name, at, one_pass, 8000);
     }
   }
+}
+
+// The largest resident memory of this process so far, bytes.
+double peak_bytes() {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  double kb = 0;
+  while (status >> word) {
+    if (word == "VmHWM:" && status >> kb) break;
+  }
+  return 1024 * kb;
+}
+
+// The spaces of the attentions that norms are folded into are the largest of the structures table.
+TEST(RediscoverSlowTest, TheLargestSpacesAreExhausted) {
+  for (const char* name : {"qk_norm", "qk_norm_safe"}) {
+    for (int64_t b : {1, 8, 16}) {
+      const SearchReport report = search(load(name, {{"b", b}}), true, 150000);
+      EXPECT_EQ(report.stop_reason, "exhausted") << name << " " << b;
+    }
+  }
+  EXPECT_GT(peak_bytes(), 0);
+  EXPECT_LT(peak_bytes(), 2.0 * (int64_t{1} << 30));
 }
 
 TEST(RediscoverSlowTest, LatentAttentionIsFused) {
