@@ -1,6 +1,7 @@
 #include "cli/load.h"
 
 #include <cctype>
+#include <filesystem>
 
 #include "cli/console.h"
 #include "cli/files.h"
@@ -111,7 +112,8 @@ Result<Program> load_program(const std::string& path, const Invocation& invocati
     return program;
   }
   if (kind == FileKind::kBinary && path.ends_with(".onnx")) {
-    const Result<frontend::Graph> graph = frontend::graph_of_onnx(*text, invocation.defines);
+    const Result<frontend::Graph> graph = frontend::graph_of_onnx(
+        *text, invocation.defines, std::filesystem::path(path).parent_path().string());
     if (!graph.ok()) return graph.error();
     return frontend::program_of(*graph);
   }

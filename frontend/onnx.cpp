@@ -8,6 +8,7 @@
 
 #include "core/proto.h"
 #include "frontend/onnx.pb.h"
+#include "frontend/onnx_external.h"
 #include "frontend/onnx_importer.h"
 
 namespace sundog::frontend {
@@ -45,10 +46,24 @@ std::optional<DType> dtype_of(int element) {
   }
 }
 
+int64_t elements_of(const onnx::Tensor& tensor) {
+  int64_t count = 1;
+  for (const int64_t dim : tensor.dims()) {
+    if (dim < 0 || __builtin_mul_overflow(count, dim, &count)) return -1;
+  }
+  return count;
+}
+
+int64_t element_bytes(int element) {
+  if (element == 6) return 4;  // integers
+  if (element == 7) return 8;
+  const std::optional<DType> dtype = dtype_of(element);
+  return dtype ? static_cast<int64_t>(bytes(*dtype)) : 0;
+}
+
 // The numbers of a small constant.
 std::optional<std::vector<double>> numbers_of(const onnx::Tensor& tensor) {
-  int64_t count = 1;
-  for (const int64_t dim : tensor.dims()) count *= dim;
+  const int64_t count = elements_of(tensor);
   if (count < 0 || count > kSmallConstant || tensor.location() != 0) return std::nullopt;
   std::vector<double> values;
   for (const float v : tensor.floats()) values.push_back(v);
@@ -62,8 +77,7 @@ std::optional<std::vector<double>> numbers_of(const onnx::Tensor& tensor) {
   }
   const std::string& raw = tensor.raw();
   if (!raw.empty() && (integers || dtype)) {
-    const size_t size =
-        integers ? (tensor.element() == 7 ? 8 : 4) : static_cast<size_t>(bytes(*dtype));
+    const auto size = static_cast<size_t>(element_bytes(tensor.element()));
     for (size_t at = 0; at + size <= raw.size(); at += size) {
       uint64_t bits = 0;
       std::memcpy(&bits, raw.data() + at, size);
@@ -111,10 +125,43 @@ Status Importer::add_input(const std::string& name, int element, const Extents& 
   return {};
 }
 
+// A weight of the model, or of a node; small ones are read as numbers, those in other files too.
+Status Importer::add_weight(const std::string& name, const onnx::Tensor& tensor) {
+  weights_[name] = &tensor;
+  if (auto numbers = numbers_of(tensor)) constants_[name] = std::move(*numbers);
+  if (tensor.location() == 0) return {};
+  const int64_t size = element_bytes(tensor.element()), count = elements_of(tensor);
+  int64_t all = 0;
+  if (size == 0 || count < 0 || __builtin_mul_overflow(size, count, &all)) {
+    return unsupported("no program has its type or its shape");
+  }
+  const Result<ExternalData> data = find_external(tensor, all, folder_);
+  if (!data.ok()) return data.error();
+  if (count > kSmallConstant) return {};
+  Result<std::string> bytes = read_external(*data);
+  if (!bytes.ok()) return bytes.error();
+  onnx::Tensor here = tensor;
+  here.set_location(0);
+  here.set_raw(std::move(*bytes));
+  if (auto numbers = numbers_of(here)) constants_[name] = std::move(*numbers);
+  return {};
+}
+
 Status Importer::add_inputs() {
+  std::optional<Error> lost;  // of weights, all of them in one
+  int count = 0;
   for (const onnx::Tensor& tensor : source_.initializers()) {
-    weights_[tensor.name()] = &tensor;
-    if (auto numbers = numbers_of(tensor)) constants_[tensor.name()] = std::move(*numbers);
+    const Status status = add_weight(tensor.name(), tensor);
+    if (status.ok()) continue;
+    const std::string text = tensor.name() + ": " + status.error().message;
+    lost = lost ? Error{lost->code, lost->message + "; " + text, lost->hint, {}}
+                : Error{status.error().code, text, status.error().hint, {}};
+    ++count;
+  }
+  if (lost) {
+    lost->message = (count == 1 ? "a weight" : std::to_string(count) + " weights") +
+                    std::string(" cannot be read: ") + lost->message;
+    return *lost;
   }
   for (const onnx::ValueInfo& input : source_.inputs()) {
     if (weights_.count(input.name()) != 0) continue;
@@ -219,12 +266,13 @@ Result<Graph> Importer::import() {
   return std::move(builder_.graph);
 }
 
-Result<Graph> graph_of_onnx(std::string_view bytes, const std::map<std::string, int64_t>& defines) {
+Result<Graph> graph_of_onnx(std::string_view bytes, const std::map<std::string, int64_t>& defines,
+                            const std::optional<std::string>& folder) {
   onnx::Model model;
   if (!parse_message(bytes, &model) || !model.has_graph()) {
     return bad_input("the bytes are no ONNX model");
   }
-  return Importer(model.graph(), defines).import();
+  return Importer(model.graph(), defines, folder).import();
 }
 
 }  // namespace sundog::frontend

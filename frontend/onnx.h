@@ -5,11 +5,13 @@
 //
 // Inputs of the program are the inputs of the model and its weights, under their names; small
 // constants (shapes, scalars) become part of the program.  Nodes may stand in any order. Dimensions
-// with a name get their value from `defines`.
+// with a name get their value from `defines`.  Weights may lie in files beside the model: they are
+// looked for in its folder, and must be there and long enough.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,7 +21,10 @@
 namespace sundog::frontend {
 
 // Errors: kBadInput if the bytes are no model or a named dimension has no value; kUnsupported with
-// every node that has no form in a program, by name, operator and shape: nothing is skipped.
-Result<Graph> graph_of_onnx(std::string_view bytes, const std::map<std::string, int64_t>& defines);
+// every node that has no form in a program, by name, operator and shape: nothing is skipped; kIo
+// with every weight whose file is missing or short.  Without a `folder` a model with weights in
+// files is refused.
+Result<Graph> graph_of_onnx(std::string_view bytes, const std::map<std::string, int64_t>& defines,
+                            const std::optional<std::string>& folder = std::nullopt);
 
 }  // namespace sundog::frontend

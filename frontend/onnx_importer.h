@@ -24,7 +24,12 @@ inline constexpr int64_t kSmallConstant = 64;  // elements of a constant that is
 // The type of an ONNX element; nothing for those that no program has.
 std::optional<DType> dtype_of(int element);
 
-// The numbers of a small constant.
+// Elements of a tensor (-1: no number of them), and the bytes that each takes; 0 for types that
+// nothing here reads.
+int64_t elements_of(const onnx::Tensor& tensor);
+int64_t element_bytes(int element);
+
+// The numbers of a small constant that stands in the model.
 std::optional<std::vector<double>> numbers_of(const onnx::Tensor& tensor);
 
 // The values of a node, or why it has no form in a program.
@@ -32,8 +37,9 @@ using Made = Result<std::vector<Ref>>;
 
 class Importer {
  public:
-  Importer(const onnx::Graph& source, const std::map<std::string, int64_t>& defines)
-      : source_(source), defines_(defines) {}
+  Importer(const onnx::Graph& source, const std::map<std::string, int64_t>& defines,
+           const std::optional<std::string>& folder)
+      : source_(source), defines_(defines), folder_(folder) {}
 
   Result<Graph> import();
 
@@ -41,6 +47,7 @@ class Importer {
   Result<Extents> extents_of(const onnx::ValueInfo& value) const;
   Status add_input(const std::string& name, int element, const Extents& extents);
   Status add_inputs();
+  Status add_weight(const std::string& name, const onnx::Tensor& tensor);
   std::vector<const onnx::Node*> sorted(std::vector<std::string>& problems) const;
   std::string described(const onnx::Node& node) const;
 
@@ -56,10 +63,11 @@ class Importer {
   const onnx::Attribute* attribute(const onnx::Node& node, const char* name) const;
   int64_t integer(const onnx::Node& node, const char* name, int64_t otherwise) const;
   double number(const onnx::Node& node, const char* name, double otherwise) const;
-  Result<Ref> matmul(const Ref& a, const Ref& b);
+  Result<Ref> matmul(Ref a, Ref b);
 
   const onnx::Graph& source_;
   const std::map<std::string, int64_t>& defines_;
+  const std::optional<std::string>& folder_;  // of the model
   Builder builder_;
   std::map<std::string, Ref> refs_;
   std::map<std::string, std::vector<double>> constants_;

@@ -161,7 +161,8 @@ Made Importer::made_elementwise(const onnx::Node& node) {
   return std::vector<Ref>{builder_.compare(relation->second.first, operands[0], operands[1])};
 }
 
-Result<Ref> Importer::matmul(const Ref& a, const Ref& b) {
+// A batch dimension of 1 beside a longer one is no dimension of that operand: it is broadcast.
+Result<Ref> Importer::matmul(Ref a, Ref b) {
   const size_t ra = a.extents.size(), rb = b.extents.size();
   if (ra < 1 || rb < 1 || std::max(ra, rb) > 10) return unsupported("a product of these ranks");
   if (rb == 1)
@@ -169,8 +170,26 @@ Result<Ref> Importer::matmul(const Ref& a, const Ref& b) {
         std::string("abcdefgh", ra - 1) + "k," + "k->" + std::string("abcdefgh", ra - 1), a, b);
   const size_t batch_a = ra > 2 ? ra - 2 : 0, batch_b = rb - 2;
   const std::string batch = std::string("abcdefgh", std::max(batch_a, batch_b));
-  const std::string left = batch.substr(batch.size() - batch_a),
-                    right = batch.substr(batch.size() - batch_b);
+  const auto letters = [&](Ref& x, size_t own, const Ref& other, size_t others) {
+    std::string kept;
+    Extents extents;
+    for (size_t d = 0; d < own; ++d) {
+      const size_t from_end = own - d;
+      const bool beside = from_end <= others;
+      const int64_t met = beside ? other.extents[others - from_end] : 1;
+      if (x.extents[d] == 1 && met > 1) continue;
+      kept += batch[batch.size() - from_end];
+      extents.push_back(x.extents[d]);
+    }
+    if (kept.size() == own) return kept;
+    extents.insert(extents.end(), x.extents.begin() + static_cast<std::ptrdiff_t>(own),
+                   x.extents.end());
+    x = builder_.reshape(x, extents);
+    return kept;
+  };
+  const Ref whole = a;
+  const std::string left = letters(a, batch_a, b, batch_b),
+                    right = letters(b, batch_b, whole, batch_a);
   const std::string rows = ra == 1 ? "" : "i";
   return builder_.contract(left + rows + "k," + right + "kj->" + batch + rows + "j", a, b);
 }
@@ -397,11 +416,9 @@ Made Importer::made(const onnx::Node& node) {
   if (op == "Constant") {
     const onnx::Attribute* value = attribute(node, "value");
     if (value != nullptr && node.outputs_size() == 1) {
-      weights_[node.outputs(0)] = &value->tensor();
-      if (auto numbers = numbers_of(value->tensor())) {
-        constants_[node.outputs(0)] = std::move(*numbers);
-        return std::vector<Ref>{};
-      }
+      const Status status = add_weight(node.outputs(0), value->tensor());
+      if (!status.ok()) return status.error();
+      if (constants_.count(node.outputs(0)) != 0) return std::vector<Ref>{};
     }
     return limit_error("a constant of more than " + std::to_string(kSmallConstant) +
                        " elements, or of no tensor");

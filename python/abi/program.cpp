@@ -1,3 +1,7 @@
+#include <filesystem>
+#include <optional>
+
+#include "cli/files.h"
 #include "codegen/kernel_check.h"
 #include "core/evaluate.h"
 #include "core/proto.h"
@@ -7,6 +11,24 @@
 #include "python/abi/handles.h"
 
 using namespace sundog;
+
+namespace {
+
+constexpr int64_t kLargestModel = int64_t{2} << 30;  // no message is larger
+
+Status from_onnx(std::string_view bytes, const std::optional<std::string>& folder,
+                 const char* const* names, const int64_t* values, size_t count,
+                 sundog_program** program) {
+  if (program == nullptr) return abi::null_argument("program");
+  if (count > 0 && (names == nullptr || values == nullptr)) return abi::null_argument("names");
+  std::map<std::string, int64_t> defines;
+  for (size_t i = 0; i < count; ++i) defines[names[i]] = values[i];
+  const Result<frontend::Graph> graph = frontend::graph_of_onnx(bytes, defines, folder);
+  if (!graph.ok()) return graph.error();
+  return abi::give(frontend::program_of(*graph), program);
+}
+
+}  // namespace
 
 extern "C" {
 
@@ -50,14 +72,20 @@ sundog_code sundog_program_from_onnx(const void* data, size_t size, const char* 
                                      sundog_error** error) {
   return abi::guarded(error, [&]() -> Status {
     if (data == nullptr && size > 0) return abi::null_argument("data");
-    if (program == nullptr) return abi::null_argument("program");
-    if (count > 0 && (names == nullptr || values == nullptr)) return abi::null_argument("names");
-    std::map<std::string, int64_t> defines;
-    for (size_t i = 0; i < count; ++i) defines[names[i]] = values[i];
-    const Result<frontend::Graph> graph =
-        frontend::graph_of_onnx({static_cast<const char*>(data), size}, defines);
-    if (!graph.ok()) return graph.error();
-    return abi::give(frontend::program_of(*graph), program);
+    return from_onnx({static_cast<const char*>(data), size}, std::nullopt, names, values, count,
+                     program);
+  });
+}
+
+sundog_code sundog_program_load_onnx(const char* path, const char* const* names,
+                                     const int64_t* values, size_t count, sundog_program** program,
+                                     sundog_error** error) {
+  return abi::guarded(error, [&]() -> Status {
+    if (path == nullptr) return abi::null_argument("path");
+    const Result<std::string> bytes = cli::read_file(path, kLargestModel);
+    if (!bytes.ok()) return bytes.error();
+    return from_onnx(*bytes, std::filesystem::path(path).parent_path().string(), names, values,
+                     count, program);
   });
 }
 

@@ -106,6 +106,10 @@ SUNDOG_API sundog_code sundog_program_from_onnx(const void* data, size_t size,
                                                 const char* const* names, const int64_t* values,
                                                 size_t count, sundog_program** program,
                                                 sundog_error** error);
+/* The same from a file, and with the weights that lie in files beside it. */
+SUNDOG_API sundog_code sundog_program_load_onnx(const char* path, const char* const* names,
+                                                const int64_t* values, size_t count,
+                                                sundog_program** program, sundog_error** error);
 /* The program as a message `Program`, and as text. */
 SUNDOG_API sundog_code sundog_program_message(const sundog_program* program, sundog_bytes** message,
                                               sundog_error** error);
@@ -195,6 +199,10 @@ SUNDOG_API int64_t sundog_kernel_zeroed_bytes(const sundog_kernel* kernel);
 SUNDOG_API sundog_code sundog_kernel_launch(const sundog_kernel* kernel, void* const* inputs,
                                             void* const* outputs, void* workspace, void* stream,
                                             sundog_error** error);
+/* The same for callers to whom each argument costs (ctypes): one array of pointers, which are the
+ * kernel, the workspace, the stream, where an error goes (a sundog_error**, or NULL), then the
+ * inputs and the outputs. */
+SUNDOG_API sundog_code sundog_kernel_launch_packed(void* const* call);
 SUNDOG_API void sundog_kernel_free(sundog_kernel* kernel);
 
 /* Writes the kernels as a shared library that needs nothing of Sundog, only the CUDA driver: the

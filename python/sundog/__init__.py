@@ -50,7 +50,7 @@ def load(path: str | os.PathLike[str], **parameters: Any) -> Program | Kernel | 
         if place.suffix == ".pb":
             return Kernel.from_bytes(place.read_bytes())
         if place.suffix == ".onnx":
-            return Program.from_onnx(place.read_bytes(), **parameters)
+            return Program.load_onnx(place, **parameters)
         if place.suffix == ".mu":
             return _load_mugraph(place, parameters)
     except OSError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 from typing import TYPE_CHECKING, Any, Mapping, NamedTuple
 
@@ -70,8 +71,14 @@ class Program:
 
     @classmethod
     def from_onnx(cls, data: bytes, **dimensions: int) -> Program:
-        """Reads an ONNX model; keywords give its named dimensions their values."""
+        """Reads an ONNX model; keywords give its named dimensions their values. One with weights in files beside it
+        is read by its path: `sundog.load("model.onnx")`."""
         return cls(made("program", library().program_from_onnx, data, len(data), *_library.defines(dimensions)))
+
+    @classmethod
+    def load_onnx(cls, path: str | os.PathLike[str], **dimensions: int) -> Program:
+        """The same from a file."""
+        return cls(made("program", library().program_load_onnx, os.fsencode(path), *_library.defines(dimensions)))
 
     def to_bytes(self) -> bytes:
         return taken(library().program_message, self._handle.pointer)

@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 
 #include "core/evaluate.h"
 #include "core/text.h"
@@ -154,6 +156,168 @@ TEST(Onnx, WhatIsMissingIsSaid) {
   const Result<Graph> read = graph_of_onnx(circle.SerializeAsString(), {});
   ASSERT_FALSE(read.ok());
   EXPECT_NE(read.error().message.find("part of a circle"), std::string::npos);
+}
+
+// The program of a model, run on the values.
+std::vector<double> evaluated(const Graph& graph,
+                              const std::map<std::string, std::vector<double>>& values) {
+  const Result<Program> program = program_of(graph);
+  EXPECT_TRUE(program.ok()) << to_string(program.error());
+  if (!program.ok()) return {};
+  std::vector<FloatTensor> inputs;
+  for (const TensorDecl& input : program->inputs) {
+    inputs.push_back({input.extents, values.at(input.name), {}});
+  }
+  const auto outputs = evaluate(*program, inputs);
+  EXPECT_TRUE(outputs.ok());
+  return outputs.ok() ? (*outputs)[0] : std::vector<double>();
+}
+
+TEST(Onnx, BatchDimensionsOfAProductAreBroadcast) {
+  struct Case {
+    std::vector<std::string> a, b, y;
+  };
+  const Case cases[] = {{{"1", "2", "3"}, {"4", "3", "2"}, {"4", "2", "2"}},
+                        {{"4", "2", "3"}, {"1", "3", "2"}, {"4", "2", "2"}},
+                        {{"1", "2", "3"}, {"1", "3", "2"}, {"1", "2", "2"}},
+                        {{"2", "1", "2", "3"}, {"4", "3", "2"}, {"2", "4", "2", "2"}},
+                        {{"2", "1", "2", "3"}, {"1", "4", "3", "2"}, {"2", "4", "2", "2"}},
+                        {{"2", "3"}, {"5", "1", "3", "2"}, {"5", "1", "2", "2"}}};
+  for (const Case& each : cases) {
+    onnx::Model model;
+    onnx::Graph& graph = *model.mutable_graph();
+    add_value(graph.add_inputs(), "a", each.a);
+    add_value(graph.add_inputs(), "b", each.b);
+    add_value(graph.add_outputs(), "y", each.y);
+    add_node(graph, "MatMul", "product", {"a", "b"}, "y");
+    const Result<Graph> read = graph_of_onnx(model.SerializeAsString(), {});
+    ASSERT_TRUE(read.ok()) << to_string(read.error());
+    // numpy's matmul: index from the end, an extent of 1 repeats.
+    const auto extents = [](const std::vector<std::string>& dims) {
+      std::vector<int64_t> numbers(4 - dims.size(), 1);
+      for (const std::string& dim : dims) numbers.push_back(std::stoll(dim));
+      return numbers;
+    };
+    const std::vector<int64_t> ea = extents(each.a), eb = extents(each.b), ey = extents(each.y);
+    const auto at = [](const std::vector<int64_t>& e, int64_t i, int64_t j, int64_t r, int64_t c) {
+      return static_cast<size_t>(
+          (((e[0] == 1 ? 0 : i) * e[1] + (e[1] == 1 ? 0 : j)) * e[2] + r) * e[3] + c);
+    };
+    std::vector<double> a, b, y;
+    for (int64_t i = 0; i < ea[0] * ea[1] * 6; ++i) a.push_back(static_cast<double>(i % 7) - 2);
+    for (int64_t i = 0; i < eb[0] * eb[1] * 6; ++i) b.push_back(static_cast<double>(i % 5) - 1);
+    for (int64_t i = 0; i < ey[0]; ++i) {
+      for (int64_t j = 0; j < ey[1]; ++j) {
+        for (int64_t r = 0; r < 2; ++r) {
+          for (int64_t c = 0; c < 2; ++c) {
+            double sum = 0;
+            for (int64_t k = 0; k < 3; ++k) sum += a[at(ea, i, j, r, k)] * b[at(eb, i, j, k, c)];
+            y.push_back(sum);
+          }
+        }
+      }
+    }
+    EXPECT_EQ(evaluated(*read, {{"a", a}, {"b", b}}), y);
+  }
+}
+
+// A folder with a model whose weights lie in a file beside it.
+class ExternalWeights : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = testing::TempDir() + "external_" +
+              testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::filesystem::create_directories(folder_ + "/data");
+    onnx::Graph& graph = *model_.mutable_graph();
+    add_value(graph.add_inputs(), "x", {"2", "2"});
+    add_value(graph.add_outputs(), "y", {"2", "2"});
+    add_external("w", {2, 2}, 1, "8", "16");
+    add_external("shape", {2}, 7, "24", "16");
+    add_node(graph, "MatMul", "product", {"x", "w"}, "p");
+    add_node(graph, "Reshape", "same", {"p", "shape"}, "y");
+    std::string bytes(40, '\0');
+    const int64_t shape[] = {2, -1};
+    std::memcpy(bytes.data() + 24, shape, sizeof shape);
+    write("data/weights.bin", bytes);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  void add_external(const std::string& name, const std::vector<int64_t>& dims, int element,
+                    const std::string& offset, const std::string& length) {
+    onnx::Tensor& tensor = *model_.mutable_graph()->add_initializers();
+    tensor.set_name(name);
+    tensor.set_element(element);
+    for (const int64_t dim : dims) tensor.add_dims(dim);
+    tensor.set_location(1);
+    for (const auto& [key, value] :
+         {std::pair<std::string, std::string>{"location", "data/weights.bin"},
+          {"offset", offset},
+          {"length", length},
+          {"checksum", "0"}}) {
+      if (value.empty()) continue;
+      tensor.add_external()->set_key(key);
+      tensor.mutable_external(tensor.external_size() - 1)->set_value(value);
+    }
+  }
+  void write(const std::string& name, const std::string& bytes) {
+    std::ofstream(folder_ + "/" + name, std::ios::binary) << bytes;
+  }
+  Result<Graph> read() { return graph_of_onnx(model_.SerializeAsString(), {}, folder_); }
+  std::string complaint() {
+    const Result<Graph> graph = read();
+    EXPECT_FALSE(graph.ok());
+    return graph.ok() ? "" : graph.error().message;
+  }
+
+  onnx::Model model_;
+  std::string folder_;
+};
+
+TEST_F(ExternalWeights, AreInputsAndSmallOnesAreNumbers) {
+  const Result<Graph> graph = read();
+  ASSERT_TRUE(graph.ok()) << to_string(graph.error());
+  ASSERT_EQ(graph->inputs.size(), 2u);
+  EXPECT_EQ(evaluated(*graph, {{"x", {1, 2, 3, 4}}, {"w", {1, 0, 1, 1}}}),
+            (std::vector<double>{3, 2, 7, 4}));
+}
+
+TEST_F(ExternalWeights, MayLackALength) {
+  model_.mutable_graph()->mutable_initializers()->RemoveLast();
+  add_external("shape", {2}, 7, "24", "");
+  EXPECT_TRUE(read().ok());
+}
+
+TEST_F(ExternalWeights, MissingAndShortFilesAreSaidForEachWeight) {
+  std::filesystem::resize_file(folder_ + "/data/weights.bin", 39);
+  std::string text = complaint();
+  EXPECT_NE(text.find("a weight cannot be read: shape: its file "), std::string::npos) << text;
+  EXPECT_NE(text.find("weights.bin ends after 39 bytes, it needs 16 from 24 on"), std::string::npos)
+      << text;
+  std::filesystem::remove(folder_ + "/data/weights.bin");
+  text = complaint();
+  EXPECT_NE(text.find("2 weights cannot be read: w: its file "), std::string::npos) << text;
+  EXPECT_NE(text.find("No such file"), std::string::npos) << text;
+}
+
+TEST_F(ExternalWeights, AreLookedForBelowTheModelAlone) {
+  for (const char* place : {"../weights.bin", "/etc/hostname", "data/../../x"}) {
+    model_.mutable_graph()->mutable_initializers(0)->mutable_external(0)->set_value(place);
+    EXPECT_NE(complaint().find("is not below the folder of the model"), std::string::npos) << place;
+  }
+  const Result<Graph> bytes = graph_of_onnx(model_.SerializeAsString(), {});
+  ASSERT_FALSE(bytes.ok());
+  EXPECT_NE(bytes.error().hint.find("by its path"), std::string::npos);
+}
+
+TEST_F(ExternalWeights, WrongEntriesAreSaid) {
+  onnx::Tensor& w = *model_.mutable_graph()->mutable_initializers(0);
+  w.mutable_external(1)->set_value("-8");
+  EXPECT_NE(complaint().find("w: its offset in another file is '-8'"), std::string::npos);
+  w.mutable_external(1)->set_value("8");
+  w.mutable_external(2)->set_value("15");
+  EXPECT_NE(complaint().find("it takes 16 bytes and has 15"), std::string::npos);
+  w.clear_external();
+  EXPECT_NE(complaint().find("another file that is not named"), std::string::npos);
 }
 
 TEST(Onnx, NoTruncationCrashes) {
