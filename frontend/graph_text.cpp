@@ -12,6 +12,7 @@
 #include "core/number.h"
 #include "core/proto.h"
 #include "core/text.h"
+#include "frontend/coalesce.h"
 #include "frontend/inference.h"
 
 namespace sundog::frontend {
@@ -39,6 +40,7 @@ class Writer {
 
   Result<std::string> write() {
     SUNDOG_RETURN_IF_ERROR(align_renamed());
+    runs_ = coalesce(graph_, in_);
     for (const GraphTensor& input : graph_.inputs) take_name(input.name, input_names_);
     for (const GraphOutput& output : graph_.outputs) take_name(output.tensor.name, output_names_);
     name_axes();
@@ -118,8 +120,8 @@ class Writer {
 
   void name_axes() {
     const auto name_all = [&](const Dims& dims) {
-      for (const Dim& dim : in_.axes.resolved(dims)) {
-        for (const AxisVar axis : dim) {
+      for (const Dim& dim : dims) {
+        for (const AxisVar axis : shown(dim)) {
           if (axis_names_.count(axis) != 0) continue;
           std::string name;
           do {
@@ -139,10 +141,12 @@ class Writer {
     }
   }
 
+  Dim shown(const Dim& dim) const { return runs_.shown(in_.axes.resolved(dim)); }
+
   Dim leaves(const Dims& dims) const {
     Dim out;
     for (const Dim& dim : dims) {
-      const Dim axes = in_.axes.resolved(dim);
+      const Dim axes = shown(dim);
       out.insert(out.end(), axes.begin(), axes.end());
     }
     return out;
@@ -156,7 +160,7 @@ class Writer {
 
   // The index along a list of axes, outer to inner.
   std::string index_text(const Dim& dim) const {
-    const Dim axes = in_.axes.resolved(dim);
+    const Dim axes = shown(dim);
     std::string text;
     int64_t stride = 1;
     for (size_t i = axes.size(); i-- > 0;) {
@@ -170,19 +174,14 @@ class Writer {
 
   // A tensor as program text declares it: a dimension for each axis.
   std::string declared(const GraphTensor& tensor, const Dims& dims) const {
-    std::vector<int64_t> strides = tensor.strides, factored;
-    if (strides.empty()) {
-      strides.assign(tensor.extents.size(), 1);
-      for (size_t d = strides.size(); d-- > 1;) strides[d - 1] = strides[d] * tensor.extents[d];
-    }
-    Dim axes;
-    for (size_t d = 0; d < dims.size(); ++d) {
-      const Dim of_dim = in_.axes.resolved(dims[d]);
-      axes.insert(axes.end(), of_dim.begin(), of_dim.end());
-      int64_t step = strides[d] * in_.axes.extent(of_dim);
-      for (const AxisVar axis : of_dim) {
-        step /= in_.axes.extent(axis);
-        factored.push_back(step);
+    const std::vector<int64_t> strides = axis_strides(tensor, dims, in_.axes);
+    const Dim axes = leaves(dims);
+    std::vector<int64_t> factored;
+    size_t at = 0;
+    for (const Dim& dim : dims) {
+      for (const AxisVar axis : in_.axes.resolved(dim)) {
+        if (runs_.others.count(axis) != 0) factored.pop_back();  // the last of a run counts
+        factored.push_back(strides[at++]);
       }
     }
     std::string text = std::string(name(tensor.dtype)) + "[" + names(axes) + "]", listed;
@@ -225,8 +224,13 @@ class Writer {
         continue;
       }
       if (access.outer.empty()) continue;
-      if (in_.axes.resolved(access.outer).size() != 1) {
+      if (shown(access.outer).size() != 1) {
         return unsupported("a slice through a dimension that is also viewed as several");
+      }
+      if (shown(access.along).empty()) {
+        add(std::to_string(access.first));
+        for (const AxisVar axis : leaves({access.inner})) add(axis_names_.at(axis));
+        continue;
       }
       std::string index = index_text(access.along);
       if (access.step != 1) index = std::to_string(access.step) + " * (" + index + ")";
@@ -248,6 +252,7 @@ class Writer {
 
   const Graph& graph_;
   Inference in_;
+  Coalesced runs_;
   std::vector<Written> written_;
   std::set<std::string> taken_ = {"inf", "size", "index", "value", "select", "ratio", "in", "let"};
   std::set<size_t> defined_;
@@ -312,6 +317,14 @@ Result<std::string> Writer::expression(const GraphNode& node, const Value& value
   if (op == "sum") return summed("sum", operands[0]);
   if (op == "reduce_max") return summed("max", operands[0]);
   if (op == "reshape" || op == "expand" || op == "permute" || op == "slice") return operands[0];
+  if (op == "concat" && value.part >= 0) {
+    std::string text = operands.back();
+    for (size_t i = operands.size() - 1; i-- > 0;) {
+      text = "select(" + index_text({value.part}) + " < " + std::to_string(i + 1) + ", " +
+             operands[i] + ", " + text + ")";
+    }
+    return text;
+  }
   if (op == "concat") {
     std::string text = operands.back();
     int64_t end = 0;
@@ -408,9 +421,15 @@ Status Writer::write_value(size_t v) {
 }  // namespace
 
 Result<std::string> program_text(const Graph& graph) {
-  Result<Inference> inference = infer_axes(graph);
-  if (!inference.ok()) return inference.error();
-  return Writer(graph, std::move(*inference)).write();
+  // Parts as axes where that works everywhere; else as ranges of one axis.
+  Result<std::string> text = bad_input("no attempt");
+  for (const Parts parts : {Parts::kAxes, Parts::kRanges}) {
+    Result<Inference> inference = infer_axes(graph, parts);
+    text = inference.ok() ? Writer(graph, std::move(*inference)).write()
+                          : Result<std::string>(inference.error());
+    if (text.ok() || text.error().code != ErrorCode::kUnsupported) break;
+  }
+  return text;
 }
 
 Result<Program> program_of(const Graph& graph) {

@@ -13,6 +13,8 @@
 namespace sundog::frontend {
 namespace {
 
+constexpr int64_t kMostParts = 8;  // more of them are no parts but elements
+
 std::string shape_text(const std::vector<int64_t>& extents) {
   std::string text = "[";
   for (size_t i = 0; i < extents.size(); ++i) {
@@ -35,7 +37,7 @@ bool is_catalog_op(const std::string& name) {
 
 class Reader {
  public:
-  explicit Reader(const Graph& graph) : graph_(graph) {}
+  Reader(const Graph& graph, Parts parts) : graph_(graph), parts_(parts) {}
 
   Result<Inference> read() {
     for (const GraphTensor& input : graph_.inputs) {
@@ -180,6 +182,8 @@ class Reader {
   Status permute(const GraphNode& node, size_t operand, Value& value);
   Status slice(const GraphNode& node, size_t operand, Value& value);
   Status concat(const GraphNode& node, const std::vector<size_t>& operands, Value& value);
+  bool is_of_equal_parts(const std::vector<size_t>& operands, size_t d) const;
+  Status join(const std::vector<size_t>& operands, size_t d, Value& value);
   Status iota(const GraphNode& node, Value& value);
 
   Access own(size_t operand) const {
@@ -190,6 +194,7 @@ class Reader {
   }
 
   const Graph& graph_;
+  const Parts parts_;
   Inference out_;
 };
 
@@ -363,6 +368,11 @@ Status Reader::slice(const GraphNode& node, size_t operand, Value& value) {
     value.operands.push_back(std::move(access));
     return {};
   }
+  if (parts_ == Parts::kAxes && step == 1 && first % count == 0 && source.extents[d] % count == 0 &&
+      source.extents[d] / count <= kMostParts) {
+    Dim over, within;
+    out_.axes.cut(source.dims[d], count, &over, &within);
+  }
   // Of several axes the outermost is the one that is moved, if the slice takes whole steps of it.
   const Dim axes = out_.axes.resolved(source.dims[d]);
   Dim outer = axes, inner;
@@ -404,6 +414,7 @@ Status Reader::concat(const GraphNode& node, const std::vector<size_t>& operands
     shape[d] = value.extents[d];
     if (shape != value.extents) return bad_input("operands of different shape");
   }
+  if (is_of_equal_parts(operands, d)) return join(operands, d, value);
   value.extents[d] = total;
   value.dims.assign(value.extents.size(), {});
   value.dims[d] = {out_.axes.fresh(total)};
@@ -425,6 +436,31 @@ Status Reader::concat(const GraphNode& node, const std::vector<size_t>& operands
     first += out_.values[operand].extents[d];
     value.operands.push_back(std::move(*access));
   }
+  return {};
+}
+
+bool Reader::is_of_equal_parts(const std::vector<size_t>& operands, size_t d) const {
+  return parts_ == Parts::kAxes && operands.size() > 1 && operands.size() <= kMostParts &&
+         std::all_of(operands.begin(), operands.end(), [&](size_t operand) {
+           return out_.values[operand].extents[d] == out_.values[operands[0]].extents[d];
+         });
+}
+
+// A concatenation of equal parts: an axis over the parts, and theirs below it, along which each is
+// read as it is.
+Status Reader::join(const std::vector<size_t>& operands, size_t d, Value& value) {
+  value.dims.assign(value.extents.size(), {});
+  std::vector<Dim*> all;
+  for (Dim& dim : value.dims) all.push_back(&dim);
+  for (const size_t operand : operands) {
+    Result<Access> access = bind(operand, all, all);
+    if (!access.ok()) return access.error();
+    value.operands.push_back(std::move(*access));
+  }
+  const auto parts = static_cast<int64_t>(operands.size());
+  value.part = out_.axes.fresh(parts);
+  value.dims[d].insert(value.dims[d].begin(), value.part);
+  value.extents[d] *= parts;
   return {};
 }
 
@@ -488,6 +524,8 @@ Status Reader::add_node(size_t index) {
 
 }  // namespace
 
-Result<Inference> infer_axes(const Graph& graph) { return Reader(graph).read(); }
+Result<Inference> infer_axes(const Graph& graph, Parts parts) {
+  return Reader(graph, parts).read();
+}
 
 }  // namespace sundog::frontend

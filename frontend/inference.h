@@ -4,6 +4,7 @@
 // NOLINT(sundog-mirror): the insides of graph.h.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -29,8 +30,9 @@ struct Value {
   Dims dims;
   int node = -1;  // that computes it; -1: an input
   std::vector<Access> operands;
-  Dim bound;    // axes that its term sums over, here or further down
-  Dim reduced;  // axes that the node itself sums over
+  Dim bound;          // axes that its term sums over, here or further down
+  Dim reduced;        // axes that the node itself sums over
+  AxisVar part = -1;  // of a concatenation of equal parts: the axis over them
   bool condition = false;
   int uses = 0;
 };
@@ -41,6 +43,12 @@ struct Inference {
   std::map<std::string, size_t> by_name;
 };
 
-Result<Inference> infer_axes(const Graph& graph);
+// What a few equal parts of a dimension become, that are sliced out or put together (the halves of
+// what is rotated): an axis over the parts, whose number is then no literal beside which extents
+// would have to stay as they are; or ranges of one axis.  The first does not suit a dimension that
+// is also sliced otherwise.
+enum class Parts : uint8_t { kAxes, kRanges };
+
+Result<Inference> infer_axes(const Graph& graph, Parts parts);
 
 }  // namespace sundog::frontend

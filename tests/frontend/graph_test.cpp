@@ -44,7 +44,9 @@ std::string text_of(const Graph& graph) {
   return *text;
 }
 
-// Element i of every input is (7 i) mod 5 - 2.
+// Element i of every input.
+double element(int64_t i) { return static_cast<double>(7 * i % 5 - 2); }
+
 std::vector<double> values_of(const Graph& graph) {
   const Result<Program> program = program_of(graph);
   EXPECT_TRUE(program.ok()) << to_string(program.error());
@@ -54,7 +56,7 @@ std::vector<double> values_of(const Graph& graph) {
     FloatTensor& each = inputs.emplace_back();
     each.extents = input.extents;
     for (int64_t i = 0; i < element_count(input); ++i) {
-      each.f64.push_back(static_cast<double>(7 * i % 5 - 2));
+      each.f64.push_back(element(i));
     }
   }
   auto outputs = evaluate(*program, inputs);
@@ -170,11 +172,81 @@ TEST(Graph, GroupedHeadsRepeatAndMerge) {
 TEST(Graph, StridesFollowTheAxes) {
   Graph graph;
   graph.inputs = {{"x", DType::kF16, {4, 6}, {1, 8}, 2, 4}};
-  graph.nodes = {node("y", "reshape", {"x"}, {4, 3, 2}), node("z", "exp", {"y"})};
-  graph.outputs = {{"z", tensor("z", {4, 3, 2})}};
+  graph.nodes = {node("y", "reshape", {"x"}, {4, 3, 2}), node("z", "sum", {"y"}, {1})};
+  graph.outputs = {{"z", tensor("z", {4, 1, 2})}};
   const std::string text = text_of(graph);
   EXPECT_NE(text.find("x: f16[a, b, c] stride(1, 16, 8) offset 2 align 4"), std::string::npos)
       << text;
+}
+
+TEST(Graph, AxesThatAreAlwaysSideBySideAreOne) {
+  Graph graph;  // heads behind attention, merged again for the product after it
+  graph.inputs = {tensor("o", {2, 3, 4, 5}), tensor("w", {20, 6})};
+  graph.nodes = {node("t", "reshape", {"o"}, {2, 3, 20}), node("f", "reshape", {"t"}, {6, 20}),
+                 contraction("y", {"f", "w"}, "ij,jk->ik")};
+  graph.outputs = {{"y", tensor("y", {6, 6})}};
+  EXPECT_EQ(text_of(graph),
+            "program graph(a = 6, b = 20, c = 6) {\n"
+            "  input o: f32[a, b]\n"
+            "  input w: f32[b, c]\n"
+            "  output y: f32[a, c] = sum[b](o * w)\n"
+            "}\n");
+  // Not where memory has something between them: rows are one axis still, heads are none.
+  graph.inputs[0].strides = {240, 80, 10, 1};
+  EXPECT_NE(text_of(graph).find("o: f32[a, b, c] stride(80, 10, 1)"), std::string::npos);
+  // Nor where one of them is summed over alone, or counted along.
+  graph.inputs[0].strides = {};
+  graph.nodes.push_back(node("m", "reduce_max", {"o"}, {2}));
+  graph.outputs.push_back({"m", tensor("m", {2, 3, 1, 5})});
+  EXPECT_NE(text_of(graph).find("o: f32[a, b, c]\n"), std::string::npos) << text_of(graph);
+  graph.nodes.back() = node("i", "iota", {}, {2, 1, 1, 4, 1});
+  graph.nodes.push_back(node("m", "mul", {"o", "i"}));
+  graph.outputs.back() = {"m", tensor("m", {2, 3, 4, 5})};
+  EXPECT_NE(text_of(graph).find("* index(b)"), std::string::npos) << text_of(graph);
+}
+
+TEST(Graph, WhatIsReadAlongOtherAxesHasAsManyThere) {
+  Graph graph;  // x x^T over a last dimension of two: rows of both sides are [2, 3] or 6, alike
+  graph.inputs = {tensor("x", {2, 3, 2})};
+  graph.nodes = {node("x2", "add", {"x", "x"}), node("f", "reshape", {"x2"}, {6, 2}),
+                 contraction("s", {"f", "f"}, "qe,ke->qk"), node("m", "sum", {"x2"}, {1})};
+  graph.outputs = {{"s", tensor("s", {6, 6})}};
+  EXPECT_EQ(values_of(graph).size(), 36u);
+  graph.outputs.push_back({"m", tensor("m", {2, 1, 2})});
+  EXPECT_EQ(values_of(graph).size(), 36u);
+}
+
+TEST(Graph, EqualPartsAreAnAxisOverThem) {
+  Graph graph;  // rotary embedding: no literal but 0 and 1 is left
+  graph.inputs = {tensor("x", {3, 8}), tensor("cos", {8}), tensor("sin", {8})};
+  graph.nodes = {node("a", "slice", {"x"}, {1, 0, 4, 1}),
+                 node("b", "slice", {"x"}, {1, 4, 4, 1}),
+                 node("nb", "neg", {"b"}),
+                 node("r", "concat", {"nb", "a"}, {1}),
+                 node("xc", "mul", {"x", "cos"}),
+                 node("rs", "mul", {"r", "sin"}),
+                 node("y", "add", {"xc", "rs"})};
+  graph.outputs = {{"y", tensor("y", {3, 8})}};
+  const std::string text = text_of(graph);
+  EXPECT_NE(text.find("x: f32[a, b, c]\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("select(b < 1, (-x[a, 1, c]), x[a, 0, c])"), std::string::npos) << text;
+  std::vector<double> expected;
+  const auto x = [&](int i, int j) { return element(i * 8 + j); };
+  for (int i = 0; i < 3; ++i) {
+    for (int j = 0; j < 8; ++j) {
+      const double rotated = j < 4 ? -x(i, j + 4) : x(i, j - 4);
+      expected.push_back(x(i, j) * element(j) + rotated * element(j));
+    }
+  }
+  EXPECT_EQ(values_of(graph), expected);
+  // Three parts, of which the last is taken; and a slice that is none, which leaves all as ranges.
+  graph.inputs = {tensor("x", {3, 6})};
+  graph.nodes = {node("y", "slice", {"x"}, {1, 4, 2, 1})};
+  graph.outputs = {{"y", tensor("y", {3, 2})}};
+  EXPECT_NE(text_of(graph).find("x[a, 2, c]"), std::string::npos) << text_of(graph);
+  graph.nodes.push_back(node("z", "slice", {"x"}, {1, 1, 4, 1}));
+  graph.outputs.push_back({"z", tensor("z", {3, 4})});
+  EXPECT_NE(text_of(graph).find("x[a, c + 4]"), std::string::npos) << text_of(graph);
 }
 
 TEST(Graph, ContradictionsAreErrors) {
