@@ -272,6 +272,7 @@ Status time_on_gpu(PipelineResult& result, const Program& program, const Device&
   };
   Result<codegen::TuneResult> tuned = codegen::tune(program, candidates, *first, *fresh, tuning);
   if (!tuned.ok()) return tuned.error();
+  size_t untimed = 0;
   for (size_t c = 0; c < candidates.size(); ++c) {
     Row& row = result.rows[row_of[c]];
     codegen::TuneEntry& entry = tuned->entries[c];
@@ -283,6 +284,10 @@ Status time_on_gpu(PipelineResult& result, const Program& program, const Device&
           entry.failure;
       continue;
     }
+    if (!entry.report.timed) {
+      ++untimed;
+      continue;
+    }
     row.candidate.measured_us = entry.report.timing.cold_us;
     if (entry.report.timing.cold_us < 0.85 * memory_floor_us(program, device)) {
       result.notes.push_back("suspicious: " + row.candidate.structure + " took " +
@@ -290,6 +295,9 @@ Status time_on_gpu(PipelineResult& result, const Program& program, const Device&
                              ", less than its inputs take to be read");
     }
     row.gpu = std::move(entry.report);
+  }
+  if (untimed > 0) {
+    result.notes.push_back("interrupted: " + std::to_string(untimed) + " candidates not timed");
   }
   const std::optional<size_t> pick =
       tuned->best ? std::optional<size_t>(row_of[*tuned->best]) : std::nullopt;

@@ -23,11 +23,13 @@ Result<TuneResult> tune(const Program& program, std::span<const TuneCandidate> c
   TuneResult result;
   result.entries.resize(candidates.size());
   std::vector<std::optional<double>> times(candidates.size());
-  for (size_t i = 0; i < candidates.size(); ++i) {
+  const auto interrupted = [&] { return options.run.stop != nullptr && *options.run.stop; };
+  for (size_t i = 0; i < candidates.size() && !interrupted(); ++i) {
     if (options.progress) options.progress(i, candidates.size());
     TuneEntry& entry = result.entries[i];
     Result<CompiledModule> module = compile(candidates[i].cuda, options.arch, options.compile);
     if (!module.ok()) {
+      if (interrupted()) break;  // killed on the way: no fault of the candidate's
       if (module.error().code == ErrorCode::kToolMissing) return module.error();
       entry.failed_at = TuneStage::kCompile;
       entry.failure = module.error().message;
@@ -39,6 +41,7 @@ Result<TuneResult> tune(const Program& program, std::span<const TuneCandidate> c
     Result<std::vector<GpuReport>> reports =
         measure_in_child(program, {&job, 1}, first, fresh, options.measure, options.run);
     if (!reports.ok() && reports.error().code == ErrorCode::kToolMissing) return reports.error();
+    if (!reports.ok() && interrupted()) break;
     if (reports.ok()) entry.report = std::move(reports->front());
     entry.failure = reports.ok() ? entry.report.failure : reports.error().message;
     if (!entry.failure.empty()) {

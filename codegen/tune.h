@@ -2,6 +2,9 @@
 // in a child process of its own with a watchdog, so that one that hangs or crashes costs only
 // itself.
 //
+// Where it is asked to stop (TuneOptions::run), what is timed by then counts; the rest has neither
+// a time nor a fault.
+//
 // Near-ties are decided by order, not by noise: of all within 2 % of the best time the first wins.
 #pragma once
 
