@@ -79,6 +79,14 @@ sundog_code sundog_kernel_launch(const sundog_kernel* kernel, void* const* input
   });
 }
 
+sundog_code sundog_kernel_launch_packed(void* const* call) {
+  if (call == nullptr || call[0] == nullptr) return SUNDOG_BAD_INPUT;
+  const auto* kernel = static_cast<const sundog_kernel*>(call[0]);
+  void* const* inputs = call + 4;
+  return sundog_kernel_launch(kernel, inputs, inputs + kernel->plan.inputs.size(), call[1], call[2],
+                              static_cast<sundog_error**>(call[3]));
+}
+
 void sundog_kernel_free(sundog_kernel* kernel) { delete kernel; }
 
 sundog_code sundog_result_save(const sundog_result* result, const char* path,

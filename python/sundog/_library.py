@@ -7,7 +7,7 @@ import functools
 import os
 import pathlib
 import threading
-from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_void_p
+from ctypes import POINTER, addressof, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_void_p
 from typing import Any, Callable, Sequence
 
 ABI_VERSION = 1
@@ -35,6 +35,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "program_from_message": (_RESULT, [c_char_p, c_size_t, c_void_p, c_void_p]),
     "program_from_graph": (_RESULT, [c_char_p, c_size_t, c_void_p, c_void_p]),
     "program_from_onnx": (_RESULT, [c_char_p, c_size_t, POINTER(c_char_p), POINTER(c_int64), c_size_t, c_void_p, c_void_p]),
+    "program_load_onnx": (_RESULT, [c_char_p, POINTER(c_char_p), POINTER(c_int64), c_size_t, c_void_p, c_void_p]),
     "program_message": (_RESULT, [c_void_p, c_void_p, c_void_p]),
     "program_text": (_RESULT, [c_void_p, c_void_p, c_void_p]),
     "program_work": (c_double, [c_void_p]),
@@ -51,6 +52,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "kernel_workspace_bytes": (c_int64, [c_void_p]),
     "kernel_zeroed_bytes": (c_int64, [c_void_p]),
     "kernel_launch": (_RESULT, [c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p]),
+    "kernel_launch_packed": (_RESULT, [c_char_p]),
     "kernel_free": (None, [c_void_p]),
     "stop_new": (c_void_p, []),
     "stop_set": (None, [c_void_p]),
@@ -141,6 +143,7 @@ class ErrorCell(threading.local):
     def __init__(self) -> None:
         self.pointer = c_void_p()
         self.reference = byref(self.pointer)
+        self.address = addressof(self.pointer)
 
     def throw(self) -> None:
         error, self.pointer.value = c_void_p(self.pointer.value), None

@@ -1,4 +1,4 @@
-"""The process that optimizes with a GPU: reads a program and options, writes progress and one result.
+"""The process that optimizes with a GPU: reads a program, options and a limit in seconds, writes progress and one result.
 
 Frames on standard output are a letter, a length and bytes: p a line of progress, r the result, e an error.
 """
@@ -27,9 +27,10 @@ def main() -> int:
         (size,) = struct.unpack("<q", source.read(8))
         return source.read(size)
 
-    program, settings = part(), part()
+    program, settings, limit = part(), part(), part().decode()
     try:
-        kernel = _here(Program.from_bytes(program), settings, lambda line: send(b"p", line.encode()))
+        seconds = None if limit == "None" else float(limit)
+        kernel = _here(Program.from_bytes(program), settings, seconds, lambda line: send(b"p", line.encode()))
         send(b"r", kernel.to_bytes())
     except SundogError as error:
         send(b"e", "\0".join([error.message, error.hint, error.code]).encode())

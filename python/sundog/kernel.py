@@ -24,6 +24,9 @@ class Loaded:
         self.zeroed_bytes: int = library().kernel_zeroed_bytes(self._handle.pointer)
         self._launch = library().kernel_launch
         self._pointer = self._handle.pointer
+        # For calls that are written out for one kernel (sundog.torch.direct_call).
+        self.address: int = self._handle.pointer.value or 0
+        self.launch_packed = library().kernel_launch_packed
 
     def launch(self, inputs: Any, outputs: Any, workspace: int = 0, stream: int = 0) -> None:
         """Addresses, as ctypes arrays of void pointers, in the order of the program.

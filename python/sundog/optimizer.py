@@ -7,12 +7,14 @@ can be stopped, and its faults survived. Results are kept in a cache, keyed by e
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import pathlib
 import struct
 import subprocess
 import sys
 import threading
+import time
 from typing import Any, Callable
 
 from sundog import _library, _wire
@@ -35,19 +37,23 @@ def seconds(value: float | str) -> float:
     return float(value)
 
 
+def _time(name: str, value: float | str) -> float:
+    try:
+        return seconds(value)
+    except ValueError:
+        raise SundogError(f"{name}={value!r} is no time", 'times are 90, "90s", "1.5m" or "1h"') from None
+
+
 def options_message(options: dict[str, Any]) -> Any:
     """The message of keywords, which are the fields of `OptimizeOptions` or times as text."""
     fields = dict(options)
     for name in _TIMES:
         if name in fields:
-            try:
-                fields[name.replace("_time", "") + "_s"] = seconds(fields.pop(name))
-            except ValueError:
-                raise SundogError(f"{name}={options[name]!r} is no time", 'times are 90, "90s", "1.5m" or "1h"') from None
+            fields[name.replace("_time", "") + "_s"] = _time(name, fields.pop(name))
     try:
         return _wire.message("OptimizeOptions", **fields)
     except TypeError:
-        known = [*_wire.schema()["OptimizeOptions"].by_name, *_TIMES]
+        known = ["within", *_wire.schema()["OptimizeOptions"].by_name, *_TIMES]
         wrong = ", ".join(name for name in fields if name not in known)
         raise SundogError(f"there is no option {wrong}", f"options are {', '.join(known)}") from None
 
@@ -60,12 +66,12 @@ def cache_folder() -> pathlib.Path:
     return (pathlib.Path(base) if base else pathlib.Path.home() / ".cache") / "sundog"
 
 
-def _cache_file(program: Program, settings: bytes, timed: bool) -> pathlib.Path:
+def _cache_file(program: Program, settings: bytes, limit: float | None, timed: bool) -> pathlib.Path:
     stat = os.stat(_library._library_path())
     key = hashlib.sha256()
     for part in (
         program.to_bytes(), settings, _library.version().encode(), repr((stat.st_size, stat.st_mtime_ns)).encode(),
-        b"timed" if timed else b"not timed",
+        b"timed" if timed else b"not timed", repr(limit).encode(),
     ):  # fmt: skip
         key.update(struct.pack("<q", len(part)) + part)
     return cache_folder() / "results" / f"{key.hexdigest()[:40]}.pb"
@@ -109,8 +115,8 @@ class ProgressLine:
             sys.stderr.write("\r\x1b[K")
 
 
-def _here(program: Program, settings: bytes, progress: Callable[[str], None]) -> Kernel:
-    """Optimizes in this process; Ctrl-C ends the search with the best found so far."""
+def _here(program: Program, settings: bytes, limit: float | None, progress: Callable[[str], None]) -> Kernel:
+    """Optimizes in this process; Ctrl-C, and the limit in seconds, end it with the best found so far."""
     stop = _library.Handle(library().stop_free)
     stop.pointer = _library.c_void_p(library().stop_new())
     outcome: list[Any] = []
@@ -126,8 +132,11 @@ def _here(program: Program, settings: bytes, progress: Callable[[str], None]) ->
 
     # In a thread, since Python sees Ctrl-C only between calls of the main one.
     thread = threading.Thread(target=work)
+    end = time.monotonic() + limit if limit is not None else math.inf
     thread.start()
     while thread.is_alive():
+        if time.monotonic() >= end:
+            library().stop_set(stop.pointer)
         try:
             thread.join(0.2)
         except KeyboardInterrupt:
@@ -137,7 +146,7 @@ def _here(program: Program, settings: bytes, progress: Callable[[str], None]) ->
     return Kernel(outcome[0])
 
 
-def _apart(program: Program, settings: bytes, progress: Callable[[str], None]) -> Kernel:
+def _apart(program: Program, settings: bytes, limit: float | None, progress: Callable[[str], None]) -> Kernel:
     """Optimizes in a fresh process (sundog/_worker.py)."""
     command = [sys.executable, "-m", "sundog._worker"]
     path = os.pathsep.join([str(pathlib.Path(__file__).resolve().parents[1]), os.environ.get("PYTHONPATH", "")])
@@ -145,7 +154,7 @@ def _apart(program: Program, settings: bytes, progress: Callable[[str], None]) -
     worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
     assert worker.stdin is not None and worker.stdout is not None
     try:
-        for part in (program.to_bytes(), settings):
+        for part in (program.to_bytes(), settings, repr(limit).encode()):
             worker.stdin.write(struct.pack("<q", len(part)) + part)
         worker.stdin.close()
         while True:
@@ -178,6 +187,7 @@ def optimize(
     results: str | os.PathLike[str] | None = None,
     progress: bool | Callable[[str], None] | None = None,
     name: str = "tensor_program",
+    within: float | str | None = None,
     **options: Any,
 ) -> Kernel:
     """Searches for the fastest kernels that compute a program, verifies and checks them.
@@ -186,6 +196,9 @@ def optimize(
     `sundog optimize`: target="h200", budget="60s", states=N, top=8, threads=0, seed=1, error_log2=-60,
     eager_rounding, no_check, no_gpu, gpu=0, verify_time, check_time, compile_time, gpu_time, mugraph (text to
     start from), start (a stored result), no_search.
+
+    `within` bounds the whole of it, timing included: when it is over the search ends, what is not yet timed stays so,
+    and the answer is the best so far (within a second or two).
 
     `results` is a folder of results to ship: one file a program, named by program and target. What is there is
     taken as it is, on any machine; what is not is found and put there.
@@ -204,13 +217,14 @@ def optimize(
     if shipped is not None and (found := _from_cache(shipped)) is not None:
         return found
     timed = not message.no_gpu and _gpu_present()
-    kept = _cache_file(program, settings, timed)
+    limit = None if within is None else _time("within", within)
+    kept = _cache_file(program, settings, limit, timed)
     if cache and (found := _from_cache(kept)) is not None:
         return _shipped(found, shipped)
     line = ProgressLine(False if callable(progress) else progress)
     show = progress if callable(progress) else line.show
     try:
-        kernel = (_apart if timed else _here)(program, settings, show)
+        kernel = (_apart if timed else _here)(program, settings, limit, show)
     finally:
         line.clear()
     if cache:

@@ -122,6 +122,42 @@ TEST(Abi, ParametersAreReplacedAndProgramsGoThroughMessages) {
   sundog_program_free(copy);
 }
 
+TEST(Abi, APackedLaunchIsTheSameLaunch) {
+  sundog_program* program = parsed("program p(n = 3) { input x: f32[n] output y: f32[n] = 2 * x }");
+  sundog_result* result = optimized(program);
+  sundog_kernel* kernel = nullptr;
+  Failure failure;
+  ASSERT_EQ(sundog_kernel_new(result, SUNDOG_EMULATOR, &kernel, &failure.error), SUNDOG_OK)
+      << failure.message();
+  alignas(16) float x[] = {1, -2, 3}, y[3] = {}, z[3] = {};
+  void *inputs[] = {x}, *outputs[] = {y};
+  ASSERT_EQ(sundog_kernel_launch(kernel, inputs, outputs, nullptr, nullptr, &failure.error),
+            SUNDOG_OK)
+      << failure.message();
+  void* call[] = {kernel, nullptr, nullptr, &failure.error, x, z};
+  ASSERT_EQ(sundog_kernel_launch_packed(call), SUNDOG_OK) << failure.message();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(y[i], 2 * x[i]);
+    EXPECT_EQ(z[i], 2 * x[i]);
+  }
+  call[0] = nullptr;
+  EXPECT_EQ(sundog_kernel_launch_packed(call), SUNDOG_BAD_INPUT);
+  sundog_kernel_free(kernel);
+  sundog_result_free(result);
+  sundog_program_free(program);
+}
+
+TEST(Abi, ModelsAreReadByTheirPath) {
+  sundog_program* program = nullptr;
+  Failure failure;
+  EXPECT_EQ(sundog_program_load_onnx("/no/such/model.onnx", nullptr, nullptr, 0, &program,
+                                     &failure.error),
+            SUNDOG_IO);
+  EXPECT_NE(failure.message().find("/no/such/model.onnx"), std::string::npos);
+  EXPECT_EQ(sundog_program_load_onnx(nullptr, nullptr, nullptr, 0, &program, nullptr),
+            SUNDOG_BAD_INPUT);
+}
+
 TEST(Abi, EvaluatesInFloat64) {
   sundog_program* program = parsed("program p(n = 3) { input x: f16[n] output y: f16[n] = 2 * x }");
   const double x[] = {1, 2.0000001, 3};

@@ -44,6 +44,7 @@ class Partition:
         self.max_rows = max_rows
         self.reasons: dict[Any, str] = {}  # of nodes that stay eager
         self.cut: set[Any] = set()  # matrix products whose tails are groups of their own
+        self.fronts: set[Any] = set()  # and those before which what leads up to them ends
         self.groups: list[Group] = []
         self.group_of: dict[Any, Group] = {}
         self.level: dict[Any, int] = {}
@@ -116,7 +117,8 @@ class Partition:
                     level = last_random = max(level, last_random + 1)  # random numbers come in order
                 levels[node] = (level, True)
             elif node.target in lowering.HEAVY:
-                levels[node] = (level + 1, True) if full and not _skinny(node) else (level, True)
+                begins = node in self.fronts or (full and not _skinny(node))
+                levels[node] = (level + 1, True) if begins else (level, True)
             elif node.target in lowering.REDUCTIONS:
                 levels[node] = (level + 1, False) if full else (level, False)
             elif any(self.base(n) in self.cut and levels[n] == (level, True) for n in node.all_input_nodes):
@@ -149,6 +151,8 @@ class Partition:
             tensors = {self.base(n) for n in node.all_input_nodes}
             users = list(self._users(node))
             later = {self.level.get(u, 0) for u in users}
+            if self.fronts.intersection(users):
+                continue
             if len(tensors) == 1 and len(later) == 1 and users and all(self._computed(u) for u in users):
                 self.level[node] = max(self.level[node], later.pop())
 
@@ -239,12 +243,17 @@ class Partition:
         group.inputs = sorted(inputs, key=lambda node: order[node])
 
     def take_apart(self, group: Group) -> bool:
-        """Makes the tails of a group's products groups of their own; whether there is anything to cut."""
-        heavy = {n for n in group.nodes if n.target in lowering.HEAVY} - self.cut
+        """Makes the tails of a group's products groups of their own or, where they are, what leads up to them;
+        whether there is anything to cut."""
+        heavy = {n for n in group.nodes if n.target in lowering.HEAVY}
         members = set(group.nodes)
-        cut = {n for n in heavy if any(u in members for u in self._users(n))}
-        self.cut |= cut
-        return bool(cut)
+        cut = {n for n in heavy - self.cut if any(u in members for u in self._users(n))}
+        fronts = {n for n in heavy - self.fronts if any(self.base(o) in members for o in n.all_input_nodes)}
+        if cut:
+            self.cut |= cut
+        else:
+            self.fronts |= fronts
+        return bool(cut or fronts)
 
     def give_up(self, group: Group, reason: str, culprit: str | None) -> None:
         """Leaves a group to PyTorch, or only the operator that is to blame."""

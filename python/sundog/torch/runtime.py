@@ -22,6 +22,7 @@ from torch.compiler import is_compiling
 from sundog import _library
 from sundog._library import SundogError
 from sundog.kernel import Kernel, SavedKernel
+from sundog.torch import direct_call
 
 log = logging.getLogger("sundog")
 
@@ -83,10 +84,9 @@ class FusedKernel:
         self.on = self._where(on)
         self._op: Any = None
         self._single = len(self.outputs) == 1
-        # What a call compares, without a lookup by name for each.
-        self._facts = [(e.dtype, e.shape, e.device, e.stride, e.align) for e in self.inputs]
         self._input_array = ctypes.c_void_p * max(len(self.inputs), 1)
         self._output_array = ctypes.c_void_p * len(self.outputs)
+        self.run: Callable[..., Any] = self._in_general
         if self.on in ("gpu", "emulator"):
             self._prepare()
 
@@ -112,54 +112,42 @@ class FusedKernel:
             self._loaded = self.kernel.load(self._index)
         self.workspace_bytes = self._loaded.workspace_bytes
         self.zeroed_bytes = self._loaded.zeroed_bytes
-        # Most calls have the same few shapes: what does not change is made once.
-        self._layouts = [(e.shape, e.stride, e.dtype, self.device) for e in self.outputs]
+        if isinstance(self.kernel, Kernel):
+            workspace = self._workspace if self.workspace_bytes and self.on == "gpu" else None
+            self.run = direct_call.made(
+                self.inputs, self.outputs, self._loaded, otherwise=self._in_general, workspace=workspace,
+                device=self._index if self.on == "gpu" else -1,
+            )  # fmt: skip
 
     # Calling --------------------------------------------------------------------------------------
 
     def __call__(self, *tensors: torch.Tensor) -> Any:
         if is_compiling():
             return self.op(*tensors)
-        return self._run(*tensors)
+        return self.run(*tensors)
 
-    def _run(self, *tensors: torch.Tensor) -> Any:
-        if len(tensors) != len(self._facts):
+    def _in_general(self, *tensors: torch.Tensor) -> Any:
+        """A call whatever it is given: what is in another memory order is copied, what does not fit is refused."""
+        if len(tensors) != len(self.inputs):
             raise SundogError(f"{self.name} takes {len(self.inputs)} tensors and got {len(tensors)}")
-        addresses = []
-        kept = []  # copies must live until the launches are enqueued
-        try:
-            for (dtype, shape, device, stride, align), value in zip(self._facts, tensors):
-                if value.dtype is not dtype or value.shape != shape or value.device != device:
-                    raise self._misfit(tensors)
-                address = value.data_ptr()
-                if value.stride() != stride or address % align:
-                    value = self._in_order(self.inputs[len(addresses)], value)
-                    kept.append(value)
-                    address = value.data_ptr()
-                addresses.append(address)
-        except AttributeError:
-            raise self._misfit(tensors) from None
+        for expected, value in zip(self.inputs, tensors):
+            if complaint := expected.complaint(value):
+                raise SundogError(complaint)
         if self.on == "eager":
             assert self.fallback is not None
             return self.fallback(*tensors)
-        results = [empty_strided(s, st, dtype=dt, device=d) for s, st, dt, d in self._layouts]
-        inputs = self._input_array(*addresses)
+        # Copies live until the launches are enqueued.
+        ordered = [self._in_order(e, value) for e, value in zip(self.inputs, tensors)]
+        results = self._empty()
+        inputs = self._input_array(*[value.data_ptr() for value in ordered])
         outputs = self._output_array(*[r.data_ptr() for r in results])
         if self.on == "emulator":
             self._loaded.launch(inputs, outputs)
         else:
             stream = torch._C._cuda_getCurrentRawStream(self._index)
-            workspace = 0
-            if self.workspace_bytes:
-                scratch = self._workspace(stream)
-                workspace = scratch.data_ptr()
-            self._loaded.launch(inputs, outputs, workspace, stream)
+            scratch = self._workspace(stream) if self.workspace_bytes else None
+            self._loaded.launch(inputs, outputs, 0 if scratch is None else scratch.data_ptr(), stream)
         return results[0] if self._single else tuple(results)
-
-    def _misfit(self, tensors: Sequence[Any]) -> SundogError:
-        """The first complaint about what a call got."""
-        complaints = [complaint for e, value in zip(self.inputs, tensors) if (complaint := e.complaint(value))]
-        return SundogError(complaints[0] if complaints else f"{self.name}: an input does not fit")
 
     def _in_order(self, expected: Expected, value: torch.Tensor) -> torch.Tensor:
         """The tensor as the kernel reads it: itself where its strides differ in extents of one alone."""
@@ -193,9 +181,8 @@ class FusedKernel:
     def name(self) -> str:
         return self.kernel.name
 
-    def empty(self) -> Any:
-        made = [torch.empty_strided(e.shape, e.stride, dtype=e.dtype, device=e.device) for e in self.outputs]
-        return made[0] if self._single else tuple(made)
+    def _empty(self) -> list[torch.Tensor]:
+        return [empty_strided(e.shape, e.stride, dtype=e.dtype, device=e.device) for e in self.outputs]
 
     @property
     def op(self) -> Any:
@@ -221,7 +208,7 @@ class FusedKernel:
         library = _operators()
         library.define(f"{name}({arguments}) -> {result}", tags=(torch.Tag.pt2_compliant_tag,))
         for key in ("CPU", "CUDA"):
-            library.impl(name, self._run, key)
+            library.impl(name, self.run, key)
 
         def fake(*tensors: Any) -> Any:
             for expected, value in zip(self.inputs, tensors):
