@@ -1,7 +1,8 @@
 """PyTorch on a GPU: launch overhead, and transformer blocks against eager and torch.compile(max-autotune).
 
     torch_bench.py [--families llama,gpt2,qk_norm_lora] [--shapes decode1,decode8,decode16,prefill512]
-                   [--results DIR] [--budget 5s or a number of states] [--prepare] [--out FILE.json] [--baselines eager,max-autotune]
+                   [--results DIR] [--budget 5s or a number of states] [--prepare] [--rank] [--out FILE.json]
+                   [--baselines eager,max-autotune] [--against eager|max-autotune] [--within 55s] [--seconds N]
 
 With --prepare nothing is timed and no GPU is needed: the subgraphs of the blocks are searched for and their
 results put into --results, to be taken along.
@@ -60,11 +61,14 @@ def overhead(results):
     x = torch.randn(16, 256, device="cuda")
     y = torch.randn(16, 256, device="cuda")
     fused = st.optimize(lambda a, b: torch.softmax(a + b, -1), (x, y), budget="3s", results=results, no_gpu=True)
+    kernel = fused.kernels[0]
     found = {
         "torch.add": enqueue_us(lambda: torch.add(x, y)),
         "torch.softmax of a sum": enqueue_us(lambda: torch.softmax(x + y, -1)),
         "fused softmax of a sum": enqueue_us(lambda: fused(x, y)),
-        "the same as an operator": enqueue_us(lambda: fused.kernels[0].op(x, y)),
+        "the same as an operator": enqueue_us(lambda: kernel.op(x, y)),
+        "the same in the general way": enqueue_us(lambda: kernel._in_general(x, y)),
+        **pieces(kernel, x),
     }
     binary = HERE / "launch_overhead"
     if binary.exists():
@@ -81,6 +85,26 @@ def overhead(results):
             _, way, value = line.split()
             found[f"C, {way}"] = float(value)
     return found
+
+
+def pieces(kernel, x):
+    """What a call is made of."""
+    call = kernel.run.__globals__
+    y = torch.empty_like(x)
+    stream = call["stream_of"](0)
+    packed = call["pack"](call["kernel"], 0, stream, 0, x.data_ptr(), x.data_ptr(), y.data_ptr())
+    shape, stride = tuple(x.shape), tuple(x.stride())
+    checks = lambda: x.dtype is torch.float32 and x.shape == shape and x.get_device() == 0 and x.stride() == stride  # noqa: E731
+    return {
+        "piece: nothing": enqueue_us(lambda: None),
+        "piece: checks of one tensor": enqueue_us(checks),
+        "piece: its address": enqueue_us(x.data_ptr),
+        "piece: memory of the output": enqueue_us(lambda: call["empty"](shape, stride, torch.float32)),
+        "piece: the same by torch.empty_strided": enqueue_us(lambda: torch.empty_strided(shape, stride, dtype=x.dtype, device=x.device)),
+        "piece: the stream": enqueue_us(lambda: call["stream_of"](0)),
+        "piece: packing": enqueue_us(lambda: call["pack"](1, 2, 3, 4, 5, 6, 7)),
+        "piece: the call into the library, with the launch": enqueue_us(lambda: call["launch"](packed)),
+    }  # fmt: skip
 
 
 def captured(call):
@@ -109,16 +133,16 @@ def replay_us(graph, replays=30):
     return statistics.median(times)
 
 
-def compiled(way, block, results, budget):
+def compiled(way, block, args):
     torch._dynamo.reset()
     if way == "eager":
         return block, None
     if way != "sundog":
         return torch.compile(block, mode="max-autotune-no-cudagraphs", dynamic=False), None
     report = st.Report()
-    # Found by prediction; --rank times the candidates.
-    options = dict(report=report, results=results, no_gpu=True, target="h200", no_check=True)
-    options.update(states=int(budget)) if budget.isdigit() else options.update(budget=budget)
+    options = dict(report=report, results=args.results, target="h200", no_check=True, top=args.top)
+    options.update(no_gpu=args.prepare, against=None if args.prepare else args.against, within=args.within)
+    options.update(states=int(args.budget)) if args.budget.isdigit() else options.update(budget=args.budget)
     return torch.compile(block, backend="sundog", options=options, dynamic=False), report
 
 
@@ -132,14 +156,14 @@ def measure(family, shape, args, ways):
         for way in ways:
             start = time.time()
             try:
-                call, report = compiled(way, block, args.results, args.budget)
+                call, report = compiled(way, block, args)
                 output = call(*inputs)
                 row["error"][way] = ((output.double() - exact).abs().max() / exact.abs().max()).item()
                 row["called_us"][way] = enqueue_us(lambda c=call: c(*inputs), 20, 5)
                 graphs[way] = captured(lambda c=call: c(*inputs))
                 if report is not None:
                     row["report"] = str(report)
-                    row["fused"] = subgraphs(report)
+                    row["subgraphs"] = subgraphs(report)
             except Exception as error:  # noqa: BLE001  one way that fails leaves the others
                 row["notes"][way] = f"{type(error).__name__}: {error}"[:600]
             row["notes"].setdefault(way, f"prepared in {time.time() - start:.0f} s")
@@ -152,45 +176,40 @@ def measure(family, shape, args, ways):
 
 
 def subgraphs(report):
-    """Each fused subgraph alone against what PyTorch makes of it, as CUDA graphs."""
+    """What each subgraph took by which way, as the backend has timed it: cold inputs, many calls a graph."""
     rows = []
-    for each in report.fused:
-        kernel = each.kernel
-        tensors = [torch.randn(e.shape, device="cuda").to(e.dtype).as_strided(e.shape, e.stride) if _dense(e)
-                   else torch.empty_strided(e.shape, e.stride, dtype=e.dtype, device="cuda").normal_()
-                   for e in kernel.inputs]  # fmt: skip
-        row = {"operators": each.operators, "launches": kernel.kernel.launches, "predicted_us": kernel.kernel.predicted_us}
-        ways = {"sundog": kernel._run, "eager": kernel.fallback}
-        torch._dynamo.reset()
-        ways["max-autotune"] = torch.compile(kernel.fallback, mode="max-autotune-no-cudagraphs", dynamic=False)
-        for way, call in ways.items():
-            try:
-                row[way] = replay_us(captured(lambda c=call: c(*tensors))[0])
-            except Exception as error:  # noqa: BLE001
-                row[way + " failed"] = f"{type(error).__name__}: {error}"[:200]
+    for each in [*report.fused, *report.slower]:
+        times = each.times
+        row = {"operators": each.operators, "us": times.us if times else {}, "failed": times.failed if times else {}}
+        row["runs"] = times.winner if times else "fused"
+        if hasattr(each, "kernel"):
+            kernel = each.kernel.kernel
+            row.update(launches=kernel.launches, predicted_us=kernel.predicted_us, tuned_us=kernel.measured_us, structure=kernel.best.structure)
         rows.append(row)
     return rows
-
-
-def _dense(expected):
-    return torch.empty(expected.shape, device="meta").stride() == expected.stride
 
 
 def rank(args):
     """Times the candidates of each result on this GPU and keeps the fastest first."""
     for path in sorted(pathlib.Path(args.results).glob("*.pb")):
         kernel = sundog.Kernel.from_bytes(path.read_bytes())
-        if kernel.measured_us:
+        if kernel.measured_us or late(args):
             continue
         start = time.time()
         try:
             better = sundog.optimize(
-                kernel.program, start=kernel.to_bytes(), no_search=True, target=kernel.target, no_check=True, cache=False
-            )
+                kernel.program, start=kernel.to_bytes(), no_search=True, target=kernel.target, no_check=True, cache=False,
+                within=args.within,
+            )  # fmt: skip
             better.save(path)
-            print(f"{kernel.name}: {better.measured_us} us, predicted {better.predicted_us:.2f}, {time.time() - start:.0f} s")
+            candidates = [(c.predicted_us, c.measured_us) for c in better.result.report.candidates]
+            print(f"{kernel.name}: {better.measured_us} us of {candidates}, {time.time() - start:.0f} s", flush=True)
         except sundog.SundogError as error:
             print(f"{kernel.name}: {error}")
+
+
+def late(args):
+    return time.time() > args.until
 
 
 def prepare(args):
@@ -198,7 +217,7 @@ def prepare(args):
         for shape in args.shapes:
             block, inputs = blocks.example(family, dtype=torch.bfloat16, device="meta", **SHAPES[shape], **SIZES[family])
             with torch.no_grad():
-                call, report = compiled("sundog", block, args.results, args.budget)
+                call, report = compiled("sundog", block, args)
                 call(*inputs)
             print(family, shape, report, sep="\n", flush=True)
 
@@ -213,10 +232,8 @@ def warm(args, ways):
                 for way in ways:
                     start = time.time()
                     try:
-                        call, report = compiled(way, block, args.results, args.budget)
+                        call, report = compiled(way, block, args)
                         call(*inputs)
-                        if report is not None:
-                            subgraphs(report)
                     except Exception as error:  # noqa: BLE001
                         print(family, shape, way, f"{type(error).__name__}: {error}"[:300])
                     print(f"{family} {shape} {way}: {time.time() - start:.0f} s", flush=True)
@@ -227,7 +244,7 @@ def table(rows):
     for row in rows:
         us = [f"{row['us'][w]:.1f}" if w in row["us"] else "-" for w in ("eager", "max-autotune", "sundog")]
         errors = " / ".join(f"{row['error'].get(w, float('nan')):.1e}" for w in ("eager", "sundog"))
-        lines.append(f"| {row['family']} | {row['shape']} | {' | '.join(us)} | {len(row.get('fused', []))} | {errors} |")
+        lines.append(f"| {row['family']} | {row['shape']} | {' | '.join(us)} | {sum(s['runs'] == 'fused' for s in row.get('subgraphs', []))} | {errors} |")
     return "\n".join(lines)
 
 
@@ -235,19 +252,22 @@ def main():
     parser = argparse.ArgumentParser()
     for name, otherwise in (
         ("families", ",".join(SIZES)), ("shapes", ",".join(SHAPES)), ("results", "results"), ("budget", "5s"),
-        ("out", "torch_bench.json"), ("baselines", "eager,max-autotune"),
+        ("out", "torch_bench.json"), ("baselines", "eager,max-autotune"), ("against", "eager"), ("within", "55s"),
     ):  # fmt: skip
         parser.add_argument("--" + name, default=otherwise)
+    parser.add_argument("--top", type=int, default=6, help="candidates that are timed")
+    parser.add_argument("--seconds", type=float, default=1e9, help="nothing new is begun after so long")
     parser.add_argument("--prepare", action="store_true")
     parser.add_argument("--warm", action="store_true", help="fill the caches, time nothing")
     parser.add_argument("--rank", action="store_true", help="time the candidates of the results first")
     parser.add_argument("--no-overhead", action="store_true")
     args = parser.parse_args()
+    args.until = time.time() + args.seconds
     args.families, args.shapes = [f for f in args.families.split(",") if f], [s for s in args.shapes.split(",") if s]
     if args.prepare:
         return prepare(args)
     found = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "sundog": sundog.version(), "rows": []}
-    ways = [*args.baselines.split(","), "sundog"]
+    ways = [*filter(None, args.baselines.split(",")), "sundog"]
     if args.warm:
         return warm(args, ways)
     if not args.no_overhead:
@@ -257,6 +277,8 @@ def main():
         rank(args)
     for family in args.families:
         for shape in args.shapes:
+            if late(args):
+                continue
             found["rows"].append(measure(family, shape, args, ways))
             pathlib.Path(args.out).write_text(json.dumps(found, indent=1))
             print(table(found["rows"][-1:]).splitlines()[-1], flush=True)
