@@ -140,7 +140,7 @@ def compiled(way, block, args):
     if way != "sundog":
         return torch.compile(block, mode="max-autotune-no-cudagraphs", dynamic=False), None
     report = st.Report()
-    options = dict(report=report, results=args.results, target="h200", no_check=True, top=args.top)
+    options = dict(report=report, results=args.results, target="h200", no_check=True, top=args.top, threads=args.threads)
     options.update(no_gpu=args.prepare, against=None if args.prepare else args.against, within=args.within)
     options.update(states=int(args.budget)) if args.budget.isdigit() else options.update(budget=args.budget)
     return torch.compile(block, backend="sundog", options=options, dynamic=False), report
@@ -256,6 +256,7 @@ def main():
     ):  # fmt: skip
         parser.add_argument("--" + name, default=otherwise)
     parser.add_argument("--top", type=int, default=6, help="candidates that are timed")
+    parser.add_argument("--threads", type=int, default=0, help="of a search")
     parser.add_argument("--seconds", type=float, default=1e9, help="nothing new is begun after so long")
     parser.add_argument("--prepare", action="store_true")
     parser.add_argument("--warm", action="store_true", help="fill the caches, time nothing")

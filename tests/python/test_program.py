@@ -204,7 +204,7 @@ class Worker(unittest.TestCase):
 
         lines = []
         options = options_message(dict(target="h200", no_gpu=True, **support.QUICK)).to_bytes()
-        kernel = _apart(sd.program(small_program()), options, lines.append)
+        kernel = _apart(sd.program(small_program()), options, None, lines.append)
         self.assertEqual(kernel.verdict.answer, 1)
         self.assertTrue(any("best" in line for line in lines), lines)
         wrong = options_message(dict(target="h999", no_gpu=True)).to_bytes()

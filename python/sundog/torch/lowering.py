@@ -138,6 +138,7 @@ OPERATORS: dict[Any, Lower] = {}
 VIEWS: set[Any] = set()
 HEAVY: set[Any] = set()  # matrix products
 REDUCTIONS: set[Any] = set()
+JOINS: set[Any] = set()  # tensors put side by side
 
 
 def lowers(*targets: str, into: set[Any] | None = None) -> Callable[[Lower], Lower]:
@@ -560,7 +561,7 @@ def _alias(b: Builder, x: Ref) -> Ref:
     return x
 
 
-@lowers("cat")
+@lowers("cat", into=JOINS)
 def _cat(b: Builder, parts: Sequence[Ref], dim: int = 0) -> Ref:
     parts = [b.number(p) for p in parts]
     dim %= len(parts[0].shape)
@@ -569,7 +570,7 @@ def _cat(b: Builder, parts: Sequence[Ref], dim: int = 0) -> Ref:
     return b.emit("concat", parts, shape, [dim])
 
 
-@lowers("stack")
+@lowers("stack", into=JOINS)
 def _stack(b: Builder, parts: Sequence[Ref], dim: int = 0) -> Ref:
     return _cat(b, [_unsqueeze(b, p, dim) for p in parts], dim % (len(parts[0].shape) + 1))
 

@@ -121,6 +121,8 @@ class Partition:
                 levels[node] = (level + 1, True) if begins else (level, True)
             elif node.target in lowering.REDUCTIONS:
                 levels[node] = (level + 1, False) if full else (level, False)
+            elif _is_uneven(node):
+                levels[node] = (level + 1 if full else level, True)
             elif any(self.base(n) in self.cut and levels[n] == (level, True) for n in node.all_input_nodes):
                 levels[node] = (level + 1, False)
             else:
@@ -187,7 +189,8 @@ class Partition:
         worth = [n for n in group.nodes if not self.is_part(n)]
         if not outputs:
             return self._leave(group.nodes, "nothing reads its result")
-        if len(worth) < 2 and not group.heavy() and worth[0].target not in lowering.REDUCTIONS:
+        alone = lowering.REDUCTIONS | lowering.JOINS
+        if len(worth) < 2 and not group.heavy() and worth[0].target not in alone:
             return self._leave(group.nodes, "a single elementwise operator has nothing to be fused with")
         if _fits(group):
             self._add(group, outputs)
@@ -264,6 +267,15 @@ class Partition:
 
 def _fits(group: Group) -> bool:
     return group.heavy() <= MAX_HEAVY and len(group.nodes) <= MAX_NODES
+
+
+def _is_uneven(node: Any) -> bool:
+    """Whether tensors of different lengths are put side by side: the boundary is a literal of the program, beside
+    which a product or a softmax over it would be too large to verify. It is a step of its own."""
+    if node.target not in lowering.JOINS or len(node.args[0]) < 2:
+        return False
+    dim = node.args[1] if len(node.args) > 1 else 0
+    return len({n.meta["val"].shape[dim] for n in node.args[0] if n.meta["val"].dim() > 0}) > 1
 
 
 def _skinny(node: Any) -> bool:
