@@ -182,9 +182,9 @@ def subgraphs(report):
         times = each.times
         row = {"operators": each.operators, "us": times.us if times else {}, "failed": times.failed if times else {}}
         row["runs"] = times.winner if times else "fused"
-        if hasattr(each, "kernel"):
-            kernel = each.kernel.kernel
-            row.update(launches=kernel.launches, predicted_us=kernel.predicted_us, tuned_us=kernel.measured_us, structure=kernel.best.structure)
+        kernel = each.kernel.kernel
+        row.update(launches=kernel.launches, predicted_us=kernel.predicted_us, tuned_us=kernel.measured_us)
+        row["structure"] = kernel.best.structure
         rows.append(row)
     return rows
 
@@ -248,6 +248,20 @@ def table(rows):
     return "\n".join(lines)
 
 
+def subgraph_table(rows):
+    """Each subgraph that has a kernel, by the clock of the backend."""
+    ways = ("fused", "eager", "max-autotune")
+    lines = [f"| block | operators | predicted us | {' us | '.join(ways)} us | runs |", "|---|---|---|---|---|---|---|"]
+    for row in rows:
+        for each in row.get("subgraphs", []):
+            names = " ".join(each["operators"])
+            times = [f"{each['us'][w]:.1f}" if w in each["us"] else "-" for w in ways]
+            predicted = f"{each['predicted_us']:.1f}"
+            shown = names if len(names) <= 60 else names[:57] + "..."
+            lines.append(f"| {row['family']} {row['shape']} | {shown} | {predicted} | {' | '.join(times)} | {each['runs']} |")
+    return "\n".join(lines)
+
+
 def main():
     parser = argparse.ArgumentParser()
     for name, otherwise in (
@@ -283,7 +297,7 @@ def main():
             found["rows"].append(measure(family, shape, args, ways))
             pathlib.Path(args.out).write_text(json.dumps(found, indent=1))
             print(table(found["rows"][-1:]).splitlines()[-1], flush=True)
-    print(table(found["rows"]))
+    print(table(found["rows"]), "", subgraph_table(found["rows"]), sep="\n")
 
 
 if __name__ == "__main__":

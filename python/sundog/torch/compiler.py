@@ -51,8 +51,8 @@ class Choice(str):
 class Slower:
     """A subgraph that has a kernel which is slower than what runs in its place."""
 
-    def __init__(self, operators: list[str], times: measure.Times) -> None:
-        self.operators, self.times = operators, times
+    def __init__(self, operators: list[str], kernel: FusedKernel, times: measure.Times) -> None:
+        self.operators, self.kernel, self.times = operators, kernel, times
 
     def __str__(self) -> str:
         return f"{', '.join(self.operators)}: {self.times}: runs by PyTorch ({self.times.winner})"
@@ -264,6 +264,7 @@ class Compiler:
         del known["against"]
         self.search = known
         self._times: dict[Group, measure.Times] = {}
+        self._kernels: dict[Group, FusedKernel] = {}
         self._device = torch.device("cpu")
 
     def run(self) -> torch.fx.GraphModule:
@@ -281,7 +282,7 @@ class Compiler:
                     call, reason = None, error.message
                 if (times := self._times.get(group)) and times.winner != measure.FUSED:
                     names = _operators(partition, group)
-                    slower[" ".join(names)] = Slower(names, times)
+                    slower[" ".join(names)] = Slower(names, self._kernels[group], times)
                 if call is not None:
                     calls[group] = call
                 else:
@@ -298,7 +299,7 @@ class Compiler:
 
     def _call_of(self, partition: Partition, group: Group, program: Program) -> tuple[Callable[..., Any] | None, str]:
         """What runs in place of a group, or why it is left as it is."""
-        kernel = self._kernel(partition, group, program)
+        kernel = self._kernels[group] = self._kernel(partition, group, program)
         subgraph = _eager(partition, group, declared=False)
         timed = self.stopwatch.times(kernel, subgraph, len(_operators(partition, group)))
         if timed is None:
