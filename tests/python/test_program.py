@@ -209,7 +209,7 @@ class Worker(unittest.TestCase):
         self.assertTrue(any("best" in line for line in lines), lines)
         wrong = options_message(dict(target="h999", no_gpu=True)).to_bytes()
         with self.assertRaisesRegex(sd.SundogError, "h999"):
-            _apart(sd.program(small_program()), wrong, lines.append)
+            _apart(sd.program(small_program()), wrong, None, lines.append)
 
 
 if __name__ == "__main__":
