@@ -467,10 +467,19 @@ std::vector<GpuReport> measure(Gpu& gpu, const Program& program, std::span<const
   return reports;
 }
 
+namespace {
+
+Result<Gpu> open(const MeasureOptions& options) {
+  return options.driver == nullptr ? Gpu::open(options.ordinal)
+                                   : Gpu::open(*options.driver, options.ordinal);
+}
+
+}  // namespace
+
 Result<std::vector<GpuReport>> measure_here(const Program& program, std::span<const GpuJob> jobs,
                                             const CheckData& first, const CheckData& fresh,
                                             const MeasureOptions& options) {
-  Result<Gpu> gpu = Gpu::open(options.ordinal);
+  Result<Gpu> gpu = open(options);
   if (!gpu.ok()) return gpu.error();
   return measure(*gpu, program, jobs, first, fresh, options);
 }
@@ -482,7 +491,7 @@ Result<std::vector<GpuReport>> measure_in_child(const Program& program,
                                                 const ProcessLimits& limits) {
   const auto body = [&] {
     Packer answer;
-    Result<Gpu> gpu = Gpu::open(options.ordinal);
+    Result<Gpu> gpu = open(options);
     answer.put(gpu.ok());
     if (!gpu.ok()) {
       answer.put(gpu.error());

@@ -47,7 +47,8 @@ struct MeasureOptions {
   bool time = true;  // false: check only
   int replays = 22;  // per job and temperature, over both rounds
   int64_t flush_bytes = int64_t{512} << 20;
-  std::string flush_cubin;  // of flush_source(); empty: memory is written instead of read
+  std::string flush_cubin;            // of flush_source(); empty: memory is written instead of read
+  const DriverApi* driver = nullptr;  // for tests: another one than this machine's
 };
 
 struct Timing {

@@ -9,59 +9,26 @@
 #include "codegen/compile.h"
 #include "codegen/driver.h"
 #include "tests/codegen/fake_driver.h"
+#include "tests/codegen/twice.h"
 
 namespace sundog::codegen {
 namespace {
 
-constexpr int kSize = 64;
-
-TensorDecl vector_of_floats(const std::string& name) {
-  TensorDecl tensor;
-  tensor.name = name;
-  tensor.dtype = DType::kF32;
-  tensor.extents = {kSize};
-  return tensor;
-}
+constexpr int kSize = kTwiceSize;
 
 // y = 2 x, by a plan of one kernel.
 class Launch : public testing::Test {
  protected:
   Launch() {
-    program_.name = "twice";
-    program_.inputs = {vector_of_floats("x")};
-    program_.outputs = {{vector_of_floats("y"), kNoTerm}};
+    program_ = twice_program();
     job_.name = "twice";
-    job_.plan.inputs = {{"x", DType::kF32, kSize, kSize * 4}};
-    job_.plan.outputs = {{"y", DType::kF32, kSize, kSize * 4}};
-    job_.plan.workspace_bytes = 64;
-    using Kind = PlanArgument::Kind;
-    job_.plan.kernels = {{"k",
-                          {1, 1, 1},
-                          32,
-                          0,
-                          {{Kind::kInput, 0, 0}, {Kind::kOutput, 0, 0}, {Kind::kWorkspace, 0, 0}}}};
+    job_.plan = twice_plan();
     job_.tolerance = 1e-6;
     device_.kernels["k"] = [](const std::vector<std::byte*>& p) { twice(p[0], p[1]); };
     options_.flush_bytes = 4096;
   }
 
-  static void twice(const std::byte* from, std::byte* to, int size = kSize) {
-    for (int i = 0; i < size; ++i) {
-      float x;
-      std::memcpy(&x, from + 4 * i, 4);
-      x *= 2;
-      std::memcpy(to + 4 * i, &x, 4);
-    }
-  }
-
-  CheckData data(uint64_t seed) const {
-    const FloatTensor x = draw_input(program_.inputs[0], seed, 0);
-    CheckData result;
-    result.inputs = {to_memory(program_.inputs[0], x)};
-    result.expected.resize(1);
-    for (const double value : x.f64) result.expected[0].values.push_back(2 * value);
-    return result;
-  }
+  CheckData data(uint64_t seed) const { return twice_data(program_, seed); }
 
   std::vector<GpuReport> run(std::vector<GpuJob> jobs) {
     const DriverApi api = fake_driver(device_);
