@@ -15,6 +15,8 @@ namespace {
 
 // CUdevice_attribute and CUfunction_attribute.
 constexpr int kSmCount = 16, kL2Bytes = 38, kMajor = 75, kMinor = 76, kSharedOptIn = 97;
+constexpr int kThreadsPerBlock = 1, kClockKhz = 13, kThreadsPerSm = 39, kSharedPerSm = 81,
+              kRegistersPerSm = 82, kBlocksPerSm = 106, kSharedReserved = 111;
 constexpr int kFunctionLocalBytes = 3, kFunctionRegisters = 4, kFunctionDynamicShared = 8;
 constexpr int kProgrammaticStreamSerialization = 6;  // CUlaunchAttributeID
 constexpr int kCaptureThreadLocal = 1;               // CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
@@ -200,6 +202,13 @@ Result<Gpu> Gpu::open(const DriverApi& d, int ordinal) {
   gpu.info_.sms = attribute(kSmCount);
   gpu.info_.l2_bytes = attribute(kL2Bytes);
   gpu.info_.max_shared_per_block = attribute(kSharedOptIn);
+  gpu.info_.shared_per_sm = attribute(kSharedPerSm);
+  gpu.info_.shared_reserved_per_block = attribute(kSharedReserved);
+  gpu.info_.registers_per_sm = attribute(kRegistersPerSm);
+  gpu.info_.max_threads_per_block = attribute(kThreadsPerBlock);
+  gpu.info_.max_threads_per_sm = attribute(kThreadsPerSm);
+  gpu.info_.max_blocks_per_sm = attribute(kBlocksPerSm);
+  gpu.info_.clock_mhz = attribute(kClockKhz) / 1000.0;
   size_t free_bytes = 0, total_bytes = 0;
   SUNDOG_RETURN_IF_ERROR(gpu.checked(d.memory_info(&free_bytes, &total_bytes), "cuMemGetInfo"));
   gpu.info_.free_bytes = static_cast<int64_t>(free_bytes);

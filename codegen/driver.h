@@ -32,6 +32,9 @@ struct GpuInfo {
   int sms = 0;
   int64_t l2_bytes = 0;
   int64_t max_shared_per_block = 0;  // with opt-in
+  int64_t shared_per_sm = 0, shared_reserved_per_block = 0, registers_per_sm = 0;
+  int max_threads_per_block = 0, max_threads_per_sm = 0, max_blocks_per_sm = 0;
+  double clock_mhz = 0;  // the highest
   int64_t free_bytes = 0, total_bytes = 0;
   int driver_version = 0;  // 13000 for CUDA 13.0
 };

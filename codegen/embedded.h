@@ -10,10 +10,14 @@ extern const std::string_view kPrimitivesText;
 // codegen/primitives_sm90.cuh: pasted behind it where a kernel uses it.
 extern const std::string_view kPrimitivesSm90Text;
 
+// codegen/calibration_kernels.cuh: behind both, what measures a device.
+extern const std::string_view kCalibrationKernelsText;
+
 // codegen/saved_kernel.c.txt: what every kernel that is saved as a library shares.
 extern const std::string_view kSavedKernelText;
 
 // codegen/emulator/*.h: written to the cache and compiled where the emulator is used.
+extern const std::string_view emulator_banks;
 extern const std::string_view emulator_bulk;
 extern const std::string_view emulator_checks;
 extern const std::string_view emulator_fiber;

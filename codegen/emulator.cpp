@@ -405,6 +405,11 @@ Result<EmulatorReport> EmulatorModule::run(std::span<const EmulatorLaunch> launc
   report.barriers = answer.barriers;
   report.collectives = answer.collectives;
   report.shared_accesses = answer.shared_accesses;
+  const auto* answered = file.at<wire::FileLaunch>(file.at<wire::FileHeader>(0)->launches);
+  for (size_t i = 0; program_->checked && i < launches.size(); ++i) {
+    report.banks.push_back(
+        {launches[i].kernel, answered[i].bank_turns, answered[i].bank_conflicts});
+  }
   report.open_comparisons = answer.open_comparisons;
   report.problems = describe_all(answer, launches, program_->executable());
   note_unfinished(*result, limits, answer, launches, report.problems);

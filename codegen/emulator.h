@@ -72,12 +72,20 @@ struct EmulatorOptions {
   size_t memory_limit = size_t{16} << 30;  // bytes of address space beyond the buffers; 0: no limit
 };
 
+// Of the shared memory of one launch, as a GPU would count them: turns of its banks that loads,
+// stores, ldmatrix and cp_async take, and those among them that are due to bank conflicts.
+struct BankUse {
+  std::string kernel;
+  uint64_t turns = 0, conflicts = 0;
+};
+
 struct EmulatorReport {
   double seconds_compile = 0;    // of the module
   double seconds_run = 0;        // all schedules
   uint64_t barriers = 0;         // of one schedule: block barriers and named ones
   uint64_t collectives = 0;      // warp operations
   uint64_t shared_accesses = 0;  // only with race_check
+  std::vector<BankUse> banks;    // a launch; likewise
   // Comparisons of residues that decided nothing: results that depend on them mean nothing.
   uint64_t open_comparisons = 0;
   // One line each: "<kind>: kernel <name>, block (x, y, z), thread <t>, line <n>: <what>".  The

@@ -35,6 +35,7 @@ std::vector<Text> part_texts() {
   return {{"primitives.cuh", kPrimitivesText},
           {"sundog_emulator.h", emulator_sundog_emulator},
           {"protocol.h", emulator_protocol},
+          {"banks.h", emulator_banks},
           {"fiber.h", emulator_fiber},
           {"shadow.h", emulator_shadow},
           {"machine.h", emulator_machine},

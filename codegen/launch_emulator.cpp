@@ -130,6 +130,7 @@ Result<EmulatedRun> run_on_emulator(const Program& program, const LaunchPlan& pl
   EmulatedRun run;
   run.race_checked = options.race_check;
   run.problems = std::move(report->problems);
+  run.banks = std::move(report->banks);
   run.seconds_compile = report->seconds_compile;
   run.seconds_run = report->seconds_run;
   run.check = check_outputs(program, outputs, data.expected, tolerance);

@@ -19,6 +19,7 @@ struct EmulatedRun {
   std::vector<std::string> problems;  // races, accesses out of bounds, ...; see codegen/emulator.h
   double seconds_compile = 0, seconds_run = 0;
   bool race_checked = false;
+  std::vector<BankUse> banks;  // a launch, where races were checked
 
   bool passed() const { return check.passed && problems.empty(); }
   std::string failure() const { return problems.empty() ? check.failure : problems.front(); }

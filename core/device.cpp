@@ -121,6 +121,51 @@ Result<Device> parse_device(std::string_view textproto) {
   return d;
 }
 
+std::string print_device(const Device& d) {
+  device_row::Device row;
+  row.set_name(d.name);
+  row.set_full_name(d.full_name);
+  row.set_arch(d.arch);
+  row.set_sms(d.sms);
+  row.set_clock_mhz(d.clock_mhz);
+  row.set_shared_per_block(d.shared_per_block);
+  row.set_shared_per_sm(d.shared_per_sm);
+  row.set_shared_reserved_per_block(d.shared_reserved_per_block);
+  row.set_registers_per_sm(d.registers_per_sm);
+  row.set_max_registers_per_thread(d.max_registers_per_thread);
+  row.set_max_threads_per_block(d.max_threads_per_block);
+  row.set_max_threads_per_sm(d.max_threads_per_sm);
+  row.set_max_blocks_per_sm(d.max_blocks_per_sm);
+  row.set_l2_bytes(d.l2_bytes);
+  row.set_memory_bytes(d.memory_bytes);
+  for (const auto& [bytes_in_flight, rate] : d.hbm) {
+    auto* entry = row.add_hbm();
+    entry->set_bytes_in_flight_per_sm(bytes_in_flight);
+    entry->set_gb_per_s(rate);
+  }
+  row.set_l2_gb_per_s(d.l2_gb_per_s);
+  row.set_shared_bytes_per_clock_per_sm(d.shared_bytes_per_clock_per_sm);
+  for (const auto& [dtype, rate] : d.tensor_tflop_per_s) {
+    auto* entry = row.add_tensor();
+    entry->set_dtype(std::string(name(dtype)));
+    entry->set_tflop_per_s(rate);
+  }
+  row.set_fma_per_clock_per_sm(d.fma_per_clock_per_sm);
+  row.set_alu_per_clock_per_sm(d.alu_per_clock_per_sm);
+  row.set_sfu_per_clock_per_sm(d.sfu_per_clock_per_sm);
+  row.set_launch_us(d.launch_us);
+  row.set_graph_node_us(d.graph_node_us);
+  row.set_fill_us(d.fill_us);
+  row.set_block_sync_us(d.block_sync_us);
+  row.set_grid_sync_us(d.grid_sync_us);
+  row.set_dependent_node_us(d.dependent_node_us);
+  google::protobuf::TextFormat::Printer printer;
+  printer.SetUseShortRepeatedPrimitives(true);
+  std::string text;
+  SUNDOG_CHECK(printer.PrintToString(row, &text));
+  return text;
+}
+
 std::vector<std::string> device_names() {
   std::vector<std::string> names;
   for (const Result<Device>& row : all_rows()) {

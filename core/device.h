@@ -58,6 +58,9 @@ std::vector<std::string> device_names();
 // Reads one row.  Errors: not a row, a limit or rate missing.
 Result<Device> parse_device(std::string_view textproto);
 
+// The text that parse_device reads back.
+std::string print_device(const Device& device);
+
 // GB/s that memory gives with so many bytes in flight per SM: linear between the entries of the
 // table, proportional below the first.
 double hbm_gb_per_s(const Device& device, double bytes_in_flight_per_sm);

@@ -73,6 +73,33 @@ inline bool near_arena(const Worker& worker, const void* address) {
   }
 }
 
+// What the load and store units do; copies that land and products of warp groups go past them.  A
+// vector counts once, as it is on a GPU, however the compiler of the host takes it to pieces.
+inline void note_banks(Worker& worker, uint64_t offset, int bytes, Shadow::Kind kind,
+                       const void* pc) {
+  const bool counted = kind == Shadow::Kind::kRead || kind == Shadow::Kind::kWrite ||
+                       kind == Shadow::Kind::kCopyStart;
+  if (!counted || worker.schedule_number != 0 || worker.fiber == nullptr) return;
+  const unsigned char* address = worker.arena + offset;
+  if (worker.whole_of == worker.fiber && address >= worker.whole &&
+      address + bytes <= worker.whole + worker.whole_bytes) {
+    return;
+  }
+  const int thread = worker.fiber->thread;
+  worker.traces[thread >> 5].add(thread & 31, pc, offset, bytes);
+}
+
+// An access of a vector: its parts come to check_shared one by one.
+inline void note_whole(Worker& worker, const void* address, int bytes, const void* pc) {
+  const auto* at = static_cast<const unsigned char*>(address);
+  worker.whole_of = nullptr;
+  if (at < worker.arena || at + bytes > worker.arena + worker.arena_bytes) return;
+  note_banks(worker, static_cast<uint64_t>(at - worker.arena), bytes, Shadow::Kind::kRead, pc);
+  worker.whole = at;
+  worker.whole_bytes = bytes;
+  worker.whole_of = worker.fiber;
+}
+
 // An access to the arena by `me`; ends the block if it lies outside.
 inline void check_shared(Worker& worker, const void* address, int bytes, Shadow::Kind kind,
                          Actor me, const void* pc) {
@@ -86,6 +113,7 @@ inline void check_shared(Worker& worker, const void* address, int bytes, Shadow:
   }
   if (!kChecked) return;
   ++worker.shared_accesses;
+  note_banks(worker, offset, bytes, kind, pc);
   Actor other = kNobody;
   const Conflict conflict = worker.shadow.access(offset, bytes, kind, me, other);
   if (conflict != Conflict::kNone) report_conflict(conflict, offset, bytes, me, other, pc);

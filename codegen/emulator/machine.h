@@ -8,6 +8,7 @@
 #include <map>
 #include <vector>
 
+#include "banks.h"
 #include "fiber.h"
 #include "protocol.h"
 #include "shadow.h"
@@ -135,6 +136,12 @@ struct Worker {
   int last_buffer = 0;
 
   uint64_t barriers_met = 0, collectives_met = 0, shared_accesses = 0;
+  BankTrace traces[32];  // by warp; of the first schedule
+  BankCounts banks;
+  // What load_shared or store_shared was last told to access as a whole, and by whom.
+  const unsigned char* whole = nullptr;
+  int whole_bytes = 0;
+  const Fiber* whole_of = nullptr;
 
   int warp_of(const Fiber& f) const { return f.thread >> 5; }
 };

@@ -27,7 +27,11 @@ uint32_t own_lane() { return static_cast<uint32_t>(current_worker->fiber->thread
 
 void check_address(const void* address, int bytes, Space space, bool write) {
   check_aligned(address, bytes, write ? "a store" : "a load", SUNDOG_CALLER);
-  if ((space == Space::kShared) == near_arena(*current_worker, address)) return;
+  if ((space == Space::kShared) == near_arena(*current_worker, address)) {
+    if (kChecked && space == Space::kShared)
+      note_whole(*current_worker, address, bytes, SUNDOG_CALLER);
+    return;
+  }
   report("wrong space", SUNDOG_CALLER, "%s %s memory with an address of %s memory",
          write ? "writes" : "reads", space == Space::kShared ? "shared" : "global",
          space == Space::kShared ? "global" : "shared");
@@ -98,6 +102,7 @@ inline void meet(int operation, int line, T& operands, void* pc, const Work& wor
   }
   warp.arrived = 0;
   ++worker.collectives_met;
+  worker.traces[fiber.thread >> 5].meet(worker.banks);
   work(reinterpret_cast<T* const*>(warp.in));
   const int first = fiber.thread & ~31;
   for (int i = 0; i < 32; ++i)
@@ -144,6 +149,7 @@ void sync_warp(int line) {
 inline void release_barrier(Worker& worker, int id) {
   Barrier& barrier = worker.barriers[id];
   ++worker.barriers_met;
+  for (int w = 0; id == 0 && w < worker.warps; ++w) worker.traces[w].meet(worker.banks);
   worker.shadow.join(barrier.waiting, barrier.waiting, barrier.clock);
   for (Fiber& fiber : worker.fibers) {
     if (fiber.thread < worker.threads && fiber.state == State::kBarrier && fiber.barrier == id) {

@@ -36,6 +36,8 @@ struct FileLaunch {
   uint64_t first_argument;  // index into arguments
   int32_t argument_count;
   int32_t dependent;  // may start before the launch before it is done
+  // The child's answer, of the first schedule (banks.h).
+  uint64_t bank_turns, bank_conflicts;
 };
 
 struct FileProblem {

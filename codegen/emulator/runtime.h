@@ -31,7 +31,7 @@ struct Request {
   unsigned char* base = nullptr;
   int file = -1;
   FileHeader* header = nullptr;
-  const FileLaunch* launches = nullptr;
+  FileLaunch* launches = nullptr;  // with answers
   const FileBuffer* buffers = nullptr;
   const int* arguments = nullptr;
 };
@@ -177,6 +177,7 @@ const Kernel& find_kernel(const FileLaunch& launch) {
 
 struct Totals {
   std::atomic<uint64_t> next{0}, barriers{0}, collectives{0}, shared_accesses{0};
+  std::atomic<uint64_t> bank_turns{0}, bank_conflicts{0};
 };
 
 struct LaunchState {
@@ -231,6 +232,8 @@ void give_back(Worker& worker, LaunchState& state) {
   state.totals.barriers += worker.barriers_met;
   state.totals.collectives += worker.collectives_met;
   state.totals.shared_accesses += worker.shared_accesses;
+  state.totals.bank_turns += worker.banks.turns;
+  state.totals.bank_conflicts += worker.banks.conflicts;
   munmap(worker.arena - kGuardBytes, round_up(worker.arena_bytes, kPage) + 2 * kGuardBytes);
 }
 
@@ -321,6 +324,9 @@ void run_launch(LaunchState& state) {
     answer.barriers += state.totals.barriers;
     answer.collectives += state.totals.collectives;
     answer.shared_accesses += state.totals.shared_accesses;
+    FileLaunch& launch = request.launches[state.launch_number];
+    launch.bank_turns = state.totals.bank_turns;
+    launch.bank_conflicts = state.totals.bank_conflicts;
   }
 }
 

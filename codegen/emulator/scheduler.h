@@ -182,6 +182,7 @@ inline void resume_block(Worker& worker) {
 
 // What is wrong with the end of a block.
 inline void end_block(Worker& worker) {
+  for (int w = 0; w < worker.warps; ++w) worker.traces[w].finish(worker.banks);
   if (!worker.abandoned && worker.live > 0) report_deadlock(worker);
   for (const PendingBulk& pending : worker.bulk) {
     if (worker.abandoned || worker.live > 0 || pending.landed) continue;

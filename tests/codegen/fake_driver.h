@@ -18,6 +18,7 @@ using FakeKernel = std::function<void(const std::vector<std::byte*>&)>;
 struct FakeDevice {
   std::map<std::string, FakeKernel> kernels;  // by name
   std::map<std::string, double> cost_us;      // of one launch; 1 if not listed
+  std::map<std::string, int> parameters;      // of one launch; 3 if not listed
   std::map<std::string, int> launches;        // outside of capture and in replays
   std::vector<std::string> order;             // of launches
   int fail_launch = 0;                        // code that launches give

@@ -56,5 +56,19 @@ TEST(DeviceTest, BadRowsAreRefused) {
   EXPECT_FALSE(parse_device(row + "tensor { dtype: \"f12\" tflop_per_s: 1 }").ok());
 }
 
+TEST(DeviceTest, APrintedRowReadsBackAsItWas) {
+  for (const std::string& name : device_names()) {
+    const Result<Device> row = find_device(name);
+    ASSERT_TRUE(row.ok());
+    const Result<Device> again = parse_device(print_device(*row));
+    ASSERT_TRUE(again.ok()) << to_string(again.error());
+    EXPECT_EQ(print_device(*again), print_device(*row));
+    EXPECT_EQ(again->hbm, row->hbm);
+    EXPECT_EQ(again->tensor_tflop_per_s, row->tensor_tflop_per_s);
+    EXPECT_EQ(again->dependent_node_us, row->dependent_node_us);
+    EXPECT_EQ(again->memory_bytes, row->memory_bytes);
+  }
+}
+
 }  // namespace
 }  // namespace sundog
