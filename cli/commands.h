@@ -12,6 +12,8 @@ int verify_evidence(const Invocation& invocation);  // verify --evidence DIR
 int show(const Invocation& invocation);
 int emit(const Invocation& invocation);
 int run(const Invocation& invocation);
+int bench(const Invocation& invocation);
+int calibrate(const Invocation& invocation);
 int explain(const Invocation& invocation);
 int trace(const Invocation& invocation);
 int space(const Invocation& invocation);

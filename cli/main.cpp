@@ -30,6 +30,10 @@ int dispatch(const Invocation& invocation) {
       return emit(invocation);
     case kRun:
       return run(invocation);
+    case kBench:
+      return bench(invocation);
+    case kCalibrate:
+      return calibrate(invocation);
     case kExplain:
       return explain(invocation);
     case kTrace:

@@ -40,6 +40,8 @@ enum CommandBit : unsigned {
   kSpace = 128,
   kExplain = 256,
   kTrace = 512,
+  kBench = 1024,
+  kCalibrate = 2048,
 };
 
 struct OptionSpec {

@@ -5,31 +5,12 @@
 
 #include "cli/commands.h"
 #include "cli/console.h"
-#include "cli/files.h"
-#include "cli/interrupt.h"
 #include "cli/json.h"
 #include "cli/kernel_run.h"
-#include "cli/load.h"
-#include "cli/result_folder.h"
-#include "codegen/compile.h"
+#include "cli/runnable.h"
 
 namespace sundog::cli {
 namespace {
-
-struct Runnable {
-  Program program;
-  MuGraph graph;
-  codegen::Generated generated;  // what runs
-  Device device;
-  std::optional<MuGraph> unfused;  // of a stored result
-  Rounding rounding = Rounding::kWide;
-};
-
-// What one µGraph did on the GPU.
-struct GpuOutcome {
-  codegen::GpuReport report;
-  codegen::CompiledModule module;
-};
 
 struct Outcome {
   std::string on, gpu;
@@ -41,72 +22,10 @@ struct Outcome {
   int64_t compared = 0;
   std::string residues;  // what the exact check says; empty: not run
   std::vector<std::string> problems;
+  std::vector<codegen::BankUse> banks;  // of the emulator
   std::optional<GpuOutcome> best, unfused;
   double seconds = 0;
 };
-
-Result<codegen::Generated> emitted(const MuGraph& graph, const Program& program,
-                                   const Device& device, Rounding rounding) {
-  codegen::GenerateOptions options;
-  options.rounding = rounding;
-  options.name = identifier(graph.name);
-  return codegen::generate(graph, program, device, options);
-}
-
-// A stored result: its text is taken from best.cu where that lies beside it.
-Result<Runnable> load_stored(const std::string& path, const Invocation& invocation,
-                             const std::string& target,
-                             const std::optional<codegen::GpuInfo>& gpu) {
-  Result<StoredResult> result = load_result(path, invocation);
-  if (!result.ok()) return result.error();
-  Runnable runnable;
-  Result<Device> device = choose_device(target.empty() ? result->target : target, gpu);
-  if (!device.ok()) return device.error();
-  runnable.device = std::move(*device);
-  runnable.rounding = rounding_of(invocation, result->rounding);
-  runnable.program = std::move(result->program);
-  runnable.graph = std::move(result->report.candidates.front().graph);
-  if (result->report.unfused) runnable.unfused = std::move(result->report.unfused->graph);
-  runnable.generated.plan = std::move(result->plan);
-  runnable.generated.cuda = std::move(result->cuda);
-  const std::string kernel_file = is_folder(path) ? path + "/" + std::string(kKernelFile)
-                                                  : beside(path, std::string(kKernelFile));
-  if (is_folder(path) || exists(kernel_file)) {
-    Result<std::string> text = read_file(kernel_file, invocation.bytes("input-bytes"));
-    if (!text.ok()) return text.error();
-    if (*text != runnable.generated.cuda) {
-      note("sundog: " + kernel_file + " is not as it was written; it runs as it is now");
-    }
-    runnable.generated.cuda = std::move(*text);
-  }
-  return runnable;
-}
-
-Result<Runnable> load(const Invocation& invocation, const std::optional<codegen::GpuInfo>& gpu) {
-  const std::string& path = invocation.operands[0];
-  const std::string target = invocation.text("target");
-  const Result<Loadable> kind = kind_of_path(path, invocation);
-  if (!kind.ok()) return kind.error();
-  if (*kind == Loadable::kProgram) {
-    return bad_input(path + " is a program, which says nothing about kernels",
-                     "sundog optimize finds a µGraph for it");
-  }
-  if (*kind == Loadable::kResult) return load_stored(path, invocation, target, gpu);
-  Result<Candidate> candidate = load_mugraph(path, invocation);
-  if (!candidate.ok()) return candidate.error();
-  Result<Device> device = choose_device(target, gpu);
-  if (!device.ok()) return device.error();
-  const Rounding rounding = rounding_of(invocation, candidate->rounding);
-  Result<codegen::Generated> generated =
-      emitted(candidate->graph, candidate->program, *device, rounding);
-  if (!generated.ok()) return generated.error();
-  return Runnable{std::move(candidate->program),
-                  std::move(candidate->graph),
-                  std::move(*generated),
-                  std::move(*device),
-                  std::nullopt,
-                  rounding};
-}
 
 Result<Outcome> on_emulator(const Runnable& runnable, const Invocation& invocation) {
   Outcome outcome;
@@ -128,16 +47,9 @@ Result<Outcome> on_emulator(const Runnable& runnable, const Invocation& invocati
   outcome.max_rel_error = run.check.max_rel_error;
   outcome.compared = run.check.compared;
   outcome.problems = run.problems;
+  outcome.banks = run.banks;
   outcome.seconds = run.seconds_run;
   return outcome;
-}
-
-Result<codegen::CompiledModule> compiled(const std::string& cuda, const std::string& arch,
-                                         const Invocation& invocation) {
-  codegen::CompileOptions options;
-  options.limits.seconds = invocation.seconds("compile-time");
-  options.limits.stop = &interrupted();
-  return codegen::compile(cuda, arch, options);
 }
 
 Result<Outcome> on_gpu(const Runnable& runnable, const Invocation& invocation,
@@ -146,47 +58,10 @@ Result<Outcome> on_gpu(const Runnable& runnable, const Invocation& invocation,
   outcome.on = "gpu";
   outcome.gpu = gpu.name;
   outcome.sizes = sizes_text(runnable.program);
-  const std::string& arch = runnable.device.arch;
-  Result<codegen::CompiledModule> module = compiled(runnable.generated.cuda, arch, invocation);
-  if (!module.ok()) return module.error();
-  const double tolerance = codegen::kernel_tolerance(runnable.program, runnable.graph);
-  std::vector<codegen::GpuJob> jobs = {{"best", runnable.generated.plan, module->cubin, tolerance}};
-  outcome.best.emplace().module = std::move(*module);
-  // The unfused program beside it: what the fusion is worth, measured in the same minute.  Where it
-  // does not compile there is simply no comparison.
-  if (runnable.unfused && !invocation.flag("no-time")) {
-    const Result<codegen::Generated> plain =
-        emitted(*runnable.unfused, runnable.program, runnable.device, runnable.rounding);
-    if (plain.ok()) {
-      Result<codegen::CompiledModule> plain_module = compiled(plain->cuda, arch, invocation);
-      if (plain_module.ok()) {
-        jobs.push_back({"unfused", plain->plan, plain_module->cubin,
-                        codegen::kernel_tolerance(runnable.program, *runnable.unfused)});
-        outcome.unfused.emplace().module = std::move(*plain_module);
-      }
-    }
-  }
-  const auto seed = static_cast<uint64_t>(invocation.integer("seed"));
-  const auto first =
-      codegen::make_check_data(runnable.program, runnable.rounding, kReferenceWork, seed);
-  if (!first.ok()) return first.error();
-  const auto fresh =
-      codegen::make_check_data(runnable.program, runnable.rounding, kReferenceWork, seed + 1);
-  if (!fresh.ok()) return fresh.error();
-  codegen::MeasureOptions options;
-  options.ordinal = static_cast<int>(invocation.integer("gpu"));
-  const Result<codegen::CompiledModule> flush = compiled(codegen::flush_source(), arch, invocation);
-  if (flush.ok()) options.flush_cubin = flush->cubin;
-  const ProcessLimits limits{.seconds = invocation.seconds("gpu-time"), .stop = &interrupted()};
-  // Under a sanitizer the kernels must run in the process that it watches.
-  options.time = !invocation.flag("no-time");
-  auto reports =
-      options.time
-          ? codegen::measure_in_child(runnable.program, jobs, *first, *fresh, options, limits)
-          : codegen::measure_here(runnable.program, jobs, *first, *fresh, options);
-  if (!reports.ok()) return reports.error();
-  outcome.best->report = std::move((*reports)[0]);
-  if (outcome.unfused) outcome.unfused->report = std::move((*reports)[1]);
+  Result<GpuComparison> comparison = run_on_gpu(runnable, invocation, !invocation.flag("no-time"));
+  if (!comparison.ok()) return comparison.error();
+  outcome.best = std::move(comparison->best);
+  outcome.unfused = std::move(comparison->unfused);
   const codegen::GpuReport& best = outcome.best->report;
   outcome.failure = best.failure;
   outcome.passed = best.failure.empty();
@@ -250,6 +125,13 @@ std::string json_of(const Runnable& runnable, const Outcome& outcome) {
   json.key("problems").begin_array();
   for (const std::string& problem : outcome.problems) json.value(problem);
   json.end_array();
+  json.key("shared_memory").begin_array();
+  for (const codegen::BankUse& use : outcome.banks) {
+    json.begin_object().key("kernel").value(use.kernel);
+    json.key("turns").value(static_cast<int64_t>(use.turns));
+    json.key("conflicts").value(static_cast<int64_t>(use.conflicts)).end_object();
+  }
+  json.end_array();
   json.key("kernels").value(static_cast<int64_t>(runnable.generated.plan.kernels.size()));
   json.key("best");
   write_gpu(json, outcome.best);
@@ -289,6 +171,15 @@ std::string text_of(const Runnable& runnable, const Outcome& outcome) {
       text += "         " + outcome.problems[i] + "\n";
     }
   }
+  for (const codegen::BankUse& use : outcome.banks) {
+    if (use.turns == 0) continue;
+    std::snprintf(line, sizeof line,
+                  "  shared memory of %s: %.1f %% of %llu turns are bank conflicts\n",
+                  use.kernel.c_str(),
+                  100.0 * static_cast<double>(use.conflicts) / static_cast<double>(use.turns),
+                  static_cast<unsigned long long>(use.turns));
+    text += line;
+  }
   if (outcome.best && outcome.best->report.timed) text += gpu_line("best     ", *outcome.best);
   if (outcome.unfused) text += gpu_line("unfused  ", *outcome.unfused);
   if (const std::optional<double> ratio = speedup(outcome)) {
@@ -309,7 +200,7 @@ int run(const Invocation& invocation) {
     if (!info.ok() && on == "gpu") return fail(info.error());
     if (info.ok()) gpu = std::move(*info);
   }
-  const Result<Runnable> runnable = load(invocation, gpu);
+  const Result<Runnable> runnable = load_runnable(invocation.operands[0], invocation, gpu);
   if (!runnable.ok()) return fail(runnable.error());
   const Result<Outcome> outcome =
       gpu ? on_gpu(*runnable, invocation, *gpu) : on_emulator(*runnable, invocation);
