@@ -75,7 +75,8 @@ extern "C" __global__ void empty_dependent() {
   sd::grid_wait();
 }
 
-// `rounds` times 16 reads of 16 bytes, neighbouring threads reading neighbouring words.
+// `rounds` times 16 reads of 16 bytes, neighbouring threads reading neighbouring words.  Volatile,
+// or ptxas makes one read of them.
 extern "C" __global__ void shared_reads(uint64_t* cycles, uint64_t rounds, uint32_t* sink) {
   auto* words = reinterpret_cast<uint4*>(sd::shared_arena());
   words[threadIdx.x] = make_uint4(threadIdx.x, 1, 2, 3);
@@ -86,7 +87,7 @@ extern "C" __global__ void shared_reads(uint64_t* cycles, uint64_t rounds, uint3
 #pragma unroll
     for (int j = 0; j < calibration::kUnroll; ++j) {
       uint32_t a, b, c, d;
-      asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+      asm volatile("ld.volatile.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
                    : "=r"(a), "=r"(b), "=r"(c), "=r"(d)
                    : "r"(from));
       mixed ^= a ^ b ^ c ^ d;
@@ -108,7 +109,7 @@ extern "C" __global__ void strided_reads(uint64_t* cycles, uint64_t rounds, uint
 #pragma unroll
     for (int j = 0; j < calibration::kUnroll; ++j) {
       uint32_t a;
-      asm volatile("ld.shared.u32 %0, [%1];" : "=r"(a) : "r"(from));
+      asm volatile("ld.volatile.shared.u32 %0, [%1];" : "=r"(a) : "r"(from));
       mixed ^= a;
     }
   }
