@@ -17,6 +17,7 @@ namespace {
 
 // An axis that is compared with a literal needs values on either side of it.
 constexpr int64_t kRoomForLiterals = 7;
+constexpr int64_t kMostTie = 32;  // tried as what tied kernels have in common
 
 // How one kernel splits one axis.
 struct Split {
@@ -25,6 +26,7 @@ struct Split {
   std::vector<int64_t> extents;
   std::vector<int64_t> least;  // kKeepTiles: how far a grid or loop may be cut; 0: not at all
   int64_t axis_extent = 0;
+  bool tied = false;  // its outermost factor counts the same parts as that of another kernel
 
   int64_t reach() const {
     int64_t product = 1;
@@ -79,7 +81,12 @@ std::optional<std::vector<int64_t>> with_outermost(const Split& split, std::vect
   return factors;
 }
 
-std::optional<std::vector<int64_t>> few_elements(const Split& split, int64_t extent) {
+// Tied kernels must agree on how many parts there are, which their splits follow from in different
+// ways; so both are given a number to meet: `tie`, 0 for those that are free.
+
+// `tie`: what the factors inside the outermost hold together; then there are equally many parts at
+// every extent.
+std::optional<std::vector<int64_t>> few_elements(const Split& split, int64_t extent, int64_t tie) {
   std::vector<int64_t> factors;
   size_t innermost = 0;  // the last factor that is none of 1
   for (size_t i = 0; i < split.extents.size(); ++i) {
@@ -87,18 +94,23 @@ std::optional<std::vector<int64_t>> few_elements(const Split& split, int64_t ext
     if (split.extents[i] > 1) innermost = i;
   }
   if (innermost == 0) {
+    if (tie > 1) return std::nullopt;
     factors[0] = extent + (split.ragged() ? 1 : 0);
     return factors;
   }
   const int64_t most = split.extents[0] == 1 ? extent + 1 : std::min<int64_t>(extent, 5);
   for (int64_t v = 2; v <= std::min(most, split.extents[innermost]); ++v) {
     factors[innermost] = v;
+    int64_t inner = 1;
+    for (size_t i = 1; i < factors.size(); ++i) inner *= factors[i];
+    if (tie > 0 && inner != tie) continue;
     if (auto result = with_outermost(split, factors, extent, 2)) return result;
   }
   return std::nullopt;
 }
 
-std::optional<std::vector<int64_t>> keep_tiles(const Split& split, int64_t extent) {
+// `tie`: the number of parts; a loop inside them takes as many steps as that leaves.
+std::optional<std::vector<int64_t>> keep_tiles(const Split& split, int64_t extent, int64_t tie) {
   std::vector<int64_t> factors = split.extents;
   int64_t tile = 1;
   bool inside = true;
@@ -112,17 +124,64 @@ std::optional<std::vector<int64_t>> keep_tiles(const Split& split, int64_t exten
     return split.extents;
   }
   if (extent % tile != split.axis_extent % tile) return std::nullopt;
-  return with_outermost(split, factors, extent, split.least[0]);
+  if (tie == 0) return with_outermost(split, factors, extent, split.least[0]);
+  const size_t loop = factors.size() > 1 && split.least[1] > 0 ? 1 : 0;
+  const int64_t most = loop == 0 ? factors[0] : split.extents[1];
+  for (int64_t steps = factors[loop]; steps <= most; ++steps) {
+    factors[loop] = steps;
+    auto result = with_outermost(split, factors, extent, split.least[0]);
+    if (result && (*result)[0] == tie) return result;
+  }
+  return std::nullopt;
 }
 
-std::optional<std::vector<int64_t>> refit(const Split& split, int64_t extent, ShrinkPolicy policy) {
+std::optional<std::vector<int64_t>> refit(const Split& split, int64_t extent, ShrinkPolicy policy,
+                                          int64_t tie) {
   switch (policy) {
     case ShrinkPolicy::kFewElements:
-      return few_elements(split, extent);
+      return few_elements(split, extent, tie);
     case ShrinkPolicy::kKeepTiles:
-      return keep_tiles(split, extent);
+      return keep_tiles(split, extent, tie);
   }
   SUNDOG_CHECK(false);
+}
+
+using FactorOf = std::pair<uint32_t, AxisId>;  // a kernel and its factor
+
+void find_stores(const std::vector<Statement>& body, std::vector<const Store*>& stores) {
+  for (const Statement& s : body) {
+    if (const auto* store = std::get_if<Store>(&s.node)) stores.push_back(store);
+    if (const auto* loop = std::get_if<Loop>(&s.node)) find_stores(loop->body, stores);
+  }
+}
+
+// Factors that count the parts of an axis that is another kernel's to cut, with those of that
+// kernel: each stores or reads one part of what the other reads or stores.
+std::set<FactorOf> tied_factors(const MuGraph& graph) {
+  std::set<FactorOf> tied;
+  const auto add = [&](uint32_t k, uint32_t tensor, const std::vector<IndexExpr>& index) {
+    const TensorDecl& decl = graph.tensors[tensor].decl;
+    for (size_t d = 0; d < index.size(); ++d) {
+      AxisId axis = 0, factor = 0;
+      if (!decl.dims[d].is_axis(&axis) || !index[d].is_axis(&factor)) continue;
+      const MuAxis& parts = graph.axes[axis];
+      const Factor& counted = graph.kernels[k].factors[factor];
+      if (parts.kernel == kNone || counted.axis == axis || counted.extent != parts.extent) continue;
+      if (parts.kernel == k && parts.factor == factor) continue;
+      tied.insert({k, factor});
+      tied.insert({parts.kernel, parts.factor});
+    }
+  };
+  for (uint32_t k = 0; k < graph.kernels.size(); ++k) {
+    const TermGraph& terms = graph.kernels[k].terms;
+    for (TermId t = 0; t < terms.size(); ++t) {
+      if (const auto* in = std::get_if<InputTerm>(&terms[t])) add(k, in->tensor, in->index);
+    }
+    std::vector<const Store*> stores;
+    find_stores(graph.kernels[k].body, stores);
+    for (const Store* store : stores) add(k, store->tensor, store->index);
+  }
+  return tied;
 }
 
 class Shrinker {
@@ -133,6 +192,7 @@ class Shrinker {
         program_(program),
         policy_(policy),
         literals_(literals),
+        tied_(tied_factors(graph)),
         sizes_(sizes_of(graph)) {
     if (literals == LiteralPolicy::kScale) compared_ = axes_of_literals(program);
   }
@@ -189,7 +249,10 @@ class Shrinker {
   void shrink_class(const std::vector<AxisId>& members) {
     std::vector<Split> splits;
     for (AxisId a : members) {
-      for (Split& split : splits_of(graph_, a)) splits.push_back(std::move(split));
+      for (Split& split : splits_of(graph_, a)) {
+        split.tied = tied_.contains({split.kernel, split.factors[0]});
+        splits.push_back(std::move(split));
+      }
     }
     const int64_t original = graph_.axes[members[0]].extent;
     const bool distinct = policy_ == ShrinkPolicy::kFewElements;
@@ -197,19 +260,31 @@ class Shrinker {
                                       [&](AxisId axis) { return compared_.has(axis); });
     for (int64_t extent = compared ? kRoomForLiterals : 2; extent < original; ++extent) {
       if (distinct && used_.contains(extent)) continue;
-      std::vector<std::vector<int64_t>> fits;
-      for (const Split& split : splits) {
-        auto factors = refit(split, extent, policy_);
-        if (!factors) break;
-        fits.push_back(*std::move(factors));
-      }
-      if (fits.size() != splits.size()) continue;
+      const auto fits = refit_all(splits, extent);
+      if (fits.empty() && !splits.empty()) continue;
       for (size_t i = 0; i < splits.size(); ++i) take(splits[i], fits[i]);
       for (AxisId a : members) sizes_.axes[a] = extent;
       used_.insert(extent);
       return;
     }
     used_.insert(original);
+  }
+
+  // Of each split, or nothing if one of them cannot be as it was.
+  std::vector<std::vector<int64_t>> refit_all(const std::vector<Split>& splits,
+                                              int64_t extent) const {
+    const bool any =
+        std::any_of(splits.begin(), splits.end(), [](const Split& s) { return s.tied; });
+    for (int64_t tie = any ? 1 : 0; tie <= (any ? kMostTie : 0); ++tie) {
+      std::vector<std::vector<int64_t>> fits;
+      for (const Split& split : splits) {
+        auto factors = refit(split, extent, policy_, split.tied ? tie : 0);
+        if (!factors) break;
+        fits.push_back(*std::move(factors));
+      }
+      if (fits.size() == splits.size()) return fits;
+    }
+    return {};
   }
 
   // Where a literal stands in a tile is kept: with tiles of their own extents it moves by whole
@@ -235,7 +310,7 @@ class Shrinker {
     sizes_.axes[axis] = extent;
     if (extent == from.extent) return;
     for (const Split& split : splits_of(graph_, axis)) {
-      auto factors = refit(split, extent, policy_);
+      auto factors = refit(split, extent, policy_, 0);
       if (!factors) {
         factors = std::vector<int64_t>(split.factors.size(), 1);
         (*factors)[0] = extent;
@@ -248,6 +323,7 @@ class Shrinker {
   const Program& program_;
   const ShrinkPolicy policy_;
   const LiteralPolicy literals_;
+  const std::set<FactorOf> tied_;
   AxisSet compared_;  // with literals that move
   MuSizes sizes_;
   std::set<int64_t> used_;

@@ -7,6 +7,7 @@
 
 #include "core/float_algebra.h"
 #include "core/resize_index.h"
+#include "core/text.h"
 #include "tests/core/examples.h"
 
 namespace sundog {
@@ -260,6 +261,63 @@ TEST(ResizeTest, ShrunkGraphsStillComputeTheProgram) {
     const Program a = attention(48, 160, 8), b = attention(50, 170, 8);
     expect_shrunk(online_attention(a, 16, 32), a, policy);
     expect_shrunk(online_attention(b, 16, 32), b, policy);
+  }
+}
+
+// Two kernels cut h into equally many parts of different lengths; the second stores its partial
+// results along the axis of the first one's.
+TEST(ResizeTest, KernelsThatShareAnAxisOfPartsKeepAsManyOfThem) {
+  const Result<Program> p = parse_program(R"(program norm(n = 6, h = 128, d = 40) {
+  input X: f32[n, h]
+  input W: f32[h, d]
+  y[n, d] = sum[h](X * rsqrt(mean[h](X * X) + 1) * W)
+  output y: f32[n, d]
+})",
+                                          "norm.sd", {});
+  ASSERT_TRUE(p.ok());
+  const Result<MuGraph> g = parse_mugraph(R"(ugraph norm of norm {
+  axis h.s = h.s of k0
+  tensor p_r: f32[h.s, n]
+  tensor p_t: f32[h.s, n, d]
+  kernel k0 grid(n, h.s) warps(4) {
+    split h = h.s * h.i(48)
+    xs[h.i] = X : reg f32
+    r[] = sum[h.i](xs * xs) : reg f32
+    store r -> p_r
+  }
+  kernel k1 grid(h.p) warps(4) {
+    split h = h.p * h.o(6) * h.i(8)
+    p_rs[h.s, n] = p_r : reg f32
+    q[n] = sum[h.s](p_rs) : reg f32
+    s[n] = rsqrt(q / size(h) + 1) : reg f32
+    loop h.o {
+      xs[n, h.i] = X : reg f32
+      ws[h.i, d] = W : reg f32
+      t[n, d] = sum[h.o, h.i](xs * ws) : reg f32
+    }
+    u[n, d] = s * t : reg f32
+    store u -> p_t[h.p, n, d]
+  }
+  kernel k2 grid(n) warps(4) {
+    p_ts[h.s, d] = p_t : reg f32
+    y[d] = sum[h.s](p_ts) : reg f32
+    store y -> y
+  }
+})",
+                                          "norm.mu", *p);
+  ASSERT_TRUE(g.ok()) << to_string(g.error());
+  EXPECT_TRUE(agrees(*g, *p));
+  for (const ShrinkPolicy policy : {ShrinkPolicy::kFewElements, ShrinkPolicy::kKeepTiles}) {
+    expect_shrunk(*g, *p, policy);
+    const Result<Shrunk> small = shrink(*g, *p, policy);
+    ASSERT_TRUE(small.ok());
+    EXPECT_LT(small->program.axes[1].extent, 128);
+    const auto outermost = [&](size_t k) {
+      const Kernel& kernel = small->graph.kernels[k];
+      return kernel.factors[factors_of(kernel, 1)[0]].extent;
+    };
+    EXPECT_GE(outermost(0), 2);
+    EXPECT_EQ(outermost(0), outermost(1));
   }
 }
 
