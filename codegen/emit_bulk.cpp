@@ -135,17 +135,27 @@ void KernelEmitter::bulk_copies(uint32_t id, const std::string& full) {
   to.add(stage_of_.at(plan(id).ring), tile.elements());
   std::vector<Linear> at;
   for (const BulkDim& dim : bulk.dims) at.push_back(to_linear({}, dim.index));
-  if (bulk.panels > 1) {
+  int open = 0;
+  const auto each = [&](size_t d, int64_t count, int64_t elements, int64_t apart) {
+    if (count <= 1) return;
+    const std::string var = open == 0 ? "i" : "i" + std::to_string(open);
     out_.line("#pragma unroll");
-    out_.open("for (int i = 0; i < " + std::to_string(bulk.panels) + "; ++i)");
-    at[0].add("i", tile.panel);
-    to.add("i", tile.rows() * tile.panel);
+    out_.open("for (int " + var + " = 0; " + var + " < " + std::to_string(count) + "; ++" + var +
+              ")");
+    at[d].add(var, elements);
+    to.add(var, apart);
+    ++open;
+  };
+  each(0, bulk.panels, tile.panel, tile.rows() * tile.panel);
+  for (size_t d = 1; d < tile.axes.size(); ++d) {
+    const BulkDim& dim = bulk.dims[d];
+    each(d, dim.pieces, dim.box, dim.box * tile.stride(tile.axes[tile.axes.size() - 1 - d].axis));
   }
   std::vector<std::string> coordinates;
   for (const Linear& e : at) coordinates.push_back(e.text());
   out_.line("sd::bulk_copy(" + tile_base(id) + " + " + to.text() + ", " + map_name(id) + ", " +
             full + ", " + join(coordinates, ", ") + ");");
-  if (bulk.panels > 1) out_.close();
+  for (; open > 0; --open) out_.close();
 }
 
 void KernelEmitter::start_stages(const BulkLoop& bulk) {

@@ -202,7 +202,7 @@ void KernelEmitter::finish_before(int position) {
 
 void KernelEmitter::compute(uint32_t id) {
   const ComputationPlan& p = plan(id);
-  if (p.ring != kNone) return;  // started by the loop
+  if (p.ring != kNone || started_.erase(id) > 0) return;  // by the loop
   settle_products_for(id);
   out_.blank();
   out_.line("// " + describe(id));
@@ -221,6 +221,20 @@ void KernelEmitter::compute(uint32_t id) {
 }
 
 // --- loops
+
+// Loads to registers, before the iteration waits for its copies: the two come side by side.
+void KernelEmitter::start_loads(const Loop& loop) {
+  for (const Statement& statement : loop.body) {
+    const auto* c = std::get_if<Compute>(&statement.node);
+    if (c == nullptr) continue;
+    const ComputationPlan& p = plan(c->computation);
+    const Term& value = kernel_.terms[computation(c->computation).value];
+    if (!std::holds_alternative<InputTerm>(value) || p.kind != Realisation::kElementwise) continue;
+    if (!p.in_registers || p.shared) continue;
+    compute(c->computation);
+    started_.insert(c->computation);
+  }
+}
 
 std::vector<uint32_t> KernelEmitter::ring_of(const Loop& loop) const {
   std::vector<uint32_t> ids;
@@ -355,6 +369,7 @@ void KernelEmitter::loop(const Loop& loop) {
         out_.line("if (" + e.text() + " == 0) continue;");
       }
     }
+    if (bulk != nullptr || !ring.empty()) start_loads(loop);
     if (!ring.empty()) {
       const std::string ahead = std::to_string(loop.stages - 1);
       out_.line("sd::cp_async_wait<" + std::to_string(loop.stages - 2) + ">();");

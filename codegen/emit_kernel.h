@@ -118,8 +118,10 @@ class KernelEmitter {
   struct TileWriter {
     std::string test;  // of the threads that write
     int width = 1;     // elements written at once, collected in `vec`
+    int pieces = 1;    // of that width, of a thread's run of neighbours
     AxisSet edges;     // axes along which a thread may hold padding
     std::string declaration(DType dtype) const;
+    std::string element() const;  // of `vec`, at `v`
   };
 
   // emit_kernel.cpp: signature, grid, statements, loops
@@ -130,11 +132,11 @@ class KernelEmitter {
   void declare_arena();
   void statements(const std::vector<Statement>& body);
   void loop(const Loop& loop);
-  void loop_body(const Loop& loop, const std::vector<uint32_t>& ring);
   bool loop_range(const Loop& loop, std::string& begin, std::string& end);
   void ring_prologue(const Loop& loop, const std::vector<uint32_t>& ring, const std::string& begin,
                      const std::string& end);
   void compute(uint32_t id);
+  void start_loads(const Loop& loop);
   void start_accumulators(const Loop& loop);
   std::vector<uint32_t> ring_of(const Loop& loop) const;
   bool never_empty(const Loop& loop) const;
@@ -171,6 +173,8 @@ class KernelEmitter {
   Linear tile_index(const SharedTile& tile, const Coordinates& at) const;
   void fill_padding(uint32_t id);
   void write_tile(uint32_t id, const Layout& layout);
+  int tile_vector(const SharedTile& tile, const Slots& slots) const;
+  std::vector<Coordinates> run_pieces(const Slots& slots, int width) const;
   TileWriter tile_writer(uint32_t id, const Slots& slots) const;
   void write_element(uint32_t id, const Slots& slots, const TileWriter& writer,
                      const std::string& text);
@@ -193,7 +197,9 @@ class KernelEmitter {
   void finish(const std::vector<uint32_t>& ids, bool add);
   void finish_values(uint32_t id, bool add);
   void combine_lanes(uint32_t id);
+  std::vector<std::string> edge_tests(uint32_t id, const Slots& slots, const Coordinates& at) const;
   void scatter_parts(uint32_t id);
+  std::string gather_run(uint32_t id, const Slots& slots);
   Text gathered(uint32_t id, const Slots& slots);
   void add_into(uint32_t id);
   std::string exp_difference(const std::string& x, const std::string& y);
@@ -279,6 +285,7 @@ class KernelEmitter {
   bool waited_ = false;                     // for the kernels before
   bool warpgroups_ = false;                 // some product is one of a warp group
   std::vector<uint32_t> in_flight_;         // products started and not yet waited for
+  std::set<uint32_t> started_;              // loads ahead of their place in the statements
   std::map<AxisId, std::string> stage_of_;  // loops with a ring: the variable of its stage
 };
 

@@ -192,23 +192,45 @@ void KernelEmitter::fill_padding(uint32_t id) {
 
 // --- tiles written by threads
 
-KernelEmitter::TileWriter KernelEmitter::tile_writer(uint32_t id, const Slots& slots) const {
-  const SharedTile& tile = *plan(id).shared;
-  TileWriter writer;
-  writer.test = join(primary_tests(slots.layout().modes, kernel_.warps), " && ");
-  const int64_t width = slots.vector();
-  const auto fits = [&] {
-    if (width <= 1 || width * bytes(tile.dtype) > 16 || (width & (width - 1)) != 0) return false;
-    if (tile.axes.back().axis != slots.vector_axis()) return false;
-    if (extent(slots.vector_axis()) % width != 0) return false;
+// Neighbours of a thread's run that lie together in the tile, in whole words of up to 16 bytes.
+int KernelEmitter::tile_vector(const SharedTile& tile, const Slots& slots) const {
+  constexpr int kWordBytes = 16;
+  if (slots.vector() <= 1 || tile.axes.back().axis != slots.vector_axis()) return 1;
+  const auto fits = [&](int64_t width) {
+    if (slots.vector() % width != 0 || extent(slots.vector_axis()) % width != 0) return false;
     for (const Mode& m : slots.layout().modes) {
       const bool other =
           m.axis == slots.vector_axis() && !(m.holder == Holder::kReg && m.unit == 1);
       if (other && m.stride % width != 0) return false;
     }
-    return tile.axes.size() == 1 || tile.pitch % width == 0;
+    return (tile.axes.size() == 1 || tile.pitch % width == 0) &&
+           (tile.copies == 1 || tile.elements() % width == 0);
   };
-  if (fits()) writer.width = static_cast<int>(width);
+  int width = 1;
+  while (2 * width * bytes(tile.dtype) <= kWordBytes && fits(2 * width)) width *= 2;
+  return width;
+}
+
+// Where the pieces of a thread's run begin, of `width` elements each.
+std::vector<Coordinates> KernelEmitter::run_pieces(const Slots& slots, int width) const {
+  std::vector<Coordinates> pieces;
+  for (int first = 0; first < slots.vector(); first += width) {
+    Coordinates at = slots.coordinates();
+    for (auto& [axis, e] : at) {
+      std::erase_if(e.items, [](const auto& item) { return item.first == "v"; });
+    }
+    if (first > 0) at[slots.vector_axis()].constant += first;
+    pieces.push_back(std::move(at));
+  }
+  return pieces;
+}
+
+KernelEmitter::TileWriter KernelEmitter::tile_writer(uint32_t id, const Slots& slots) const {
+  const SharedTile& tile = *plan(id).shared;
+  TileWriter writer;
+  writer.test = join(primary_tests(slots.layout().modes, kernel_.warps), " && ");
+  writer.width = tile_vector(tile, slots);
+  writer.pieces = slots.vector() / writer.width;
   for (const TileAxis& a : tile.axes) {
     if (covered(slots.layout(), a.axis) > extent(a.axis)) writer.edges.insert(a.axis);
   }
@@ -223,7 +245,7 @@ void KernelEmitter::write_element(uint32_t id, const Slots& slots, const TileWri
           ? text
           : "sd::from_float<" + std::string(cuda_type(tile.dtype)) + ">(" + text + ")";
   if (writer.width > 1) {
-    out_.line("vec[v] = " + rounded + ";");
+    out_.line(writer.element() + " = " + rounded + ";");
     return;
   }
   std::vector<std::string> tests =
@@ -236,14 +258,17 @@ void KernelEmitter::write_element(uint32_t id, const Slots& slots, const TileWri
 
 void KernelEmitter::flush_vector(uint32_t id, const Slots& slots, const TileWriter& writer) {
   const SharedTile& tile = *plan(id).shared;
-  Coordinates at = slots.coordinates();
-  for (auto& [axis, e] : at) {
-    std::erase_if(e.items, [](const auto& item) { return item.first == "v"; });
+  const std::vector<Coordinates> pieces = run_pieces(slots, writer.width);
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    const Coordinates& at = pieces[i];
+    std::vector<std::string> tests;
+    for (AxisId f : writer.edges) {
+      tests.push_back(at.at(f).text() + " < " + std::to_string(extent(f)));
+    }
+    out_.line((tests.empty() ? "" : "if (" + join(tests, " && ") + ") ") + "sd::store_shared(" +
+              tile_base(id) + " + " + tile_index(tile, at).text() + ", vec[" + std::to_string(i) +
+              "]);");
   }
-  std::vector<std::string> tests;
-  for (AxisId f : writer.edges) tests.push_back(at[f].text() + " < " + std::to_string(extent(f)));
-  out_.line((tests.empty() ? "" : "if (" + join(tests, " && ") + ") ") + "sd::store_shared(" +
-            tile_base(id) + " + " + tile_index(tile, at).text() + ", vec);");
 }
 
 // Registers to the tile: one of the threads that hold an element writes it.

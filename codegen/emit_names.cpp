@@ -47,7 +47,14 @@ std::string RegisterArray::any() const {
 }
 
 std::string KernelEmitter::TileWriter::declaration(DType dtype) const {
-  return "sd::Vec<" + std::string(cuda_type(dtype)) + ", " + std::to_string(width) + "> vec;";
+  return "sd::Vec<" + std::string(cuda_type(dtype)) + ", " + std::to_string(width) + "> vec[" +
+         std::to_string(pieces) + "];";
+}
+
+std::string KernelEmitter::TileWriter::element() const {
+  if (pieces == 1) return "vec[0][v]";
+  const std::string w = std::to_string(width);
+  return "vec[v / " + w + "][v % " + w + "]";
 }
 
 AxisSet KernelEmitter::tile_axes(uint32_t id) const {

@@ -207,17 +207,99 @@ void KernelEmitter::scatter_parts(uint32_t id) {
   const std::string primary = join(primary_tests(holders, kernel_.warps), " && ");
   if (!primary.empty()) out_.open("if (" + primary + ")");
   const std::string base = names_[id] + "_scratch";
-  slots.for_each(out_, {}, nullptr, [&] {
-    const std::vector<std::string> tests =
-        slots.edge_tests([&](AxisId f) { return extent(f); }, tile_axes(id));
-    Linear index = tile_index(scratch, slots.coordinates());
+  TileWriter writer;
+  writer.width = tile_vector(scratch, slots);
+  writer.pieces = slots.vector() / writer.width;
+  const auto put = [&](const Coordinates& at, const std::vector<std::string>& tests,
+                       const std::string& before, const std::string& after) {
+    Linear index = tile_index(scratch, at);
     index.add(part, 1);
-    out_.line((tests.empty() ? "" : "if (" + join(tests, " && ") + ") ") + base + "[" +
-              index.text() + "] = " + part_array(id).element(slots.index_in(p.partial)) + ";");
-  });
+    out_.line((tests.empty() ? "" : "if (" + join(tests, " && ") + ") ") + before + index.text() +
+              after);
+  };
+  const auto edge = [&](AxisId f) { return extent(f); };
+  slots.for_each(
+      out_, {},
+      [&] {
+        if (writer.width > 1) out_.line(writer.declaration(DType::kF32));
+      },
+      [&] {
+        const std::string element = part_array(id).element(slots.index_in(p.partial));
+        if (writer.width > 1) {
+          out_.line(writer.element() + " = " + element + ";");
+        } else {
+          put(slots.coordinates(), slots.edge_tests(edge, tile_axes(id)), base + "[",
+              "] = " + element + ";");
+        }
+      },
+      [&] {
+        if (writer.width <= 1) return;
+        const std::vector<Coordinates> pieces = run_pieces(slots, writer.width);
+        for (size_t i = 0; i < pieces.size(); ++i) {
+          put(pieces[i], edge_tests(id, slots, pieces[i]), "sd::store_shared(" + base + " + ",
+              ", vec[" + std::to_string(i) + "]);");
+        }
+      });
   if (!primary.empty()) out_.close();
   out_.close();
   hazards_.write(region(scratch));
+}
+
+// Tests that a piece of a thread's run lies within the tile.
+std::vector<std::string> KernelEmitter::edge_tests(uint32_t id, const Slots& slots,
+                                                   const Coordinates& at) const {
+  std::vector<std::string> tests;
+  for (AxisId f : tile_axes(id)) {
+    if (covered(slots.layout(), f) <= extent(f)) continue;
+    const auto found = at.find(f);
+    tests.push_back(found == at.end() ? "false"
+                                      : found->second.text() + " < " + std::to_string(extent(f)));
+  }
+  return tests;
+}
+
+// The sums of all warps' parts of a run of neighbours, read in words: the name of their array;
+// empty where each is read by itself.  A single value's parts are such a run themselves.
+std::string KernelEmitter::gather_run(uint32_t id, const Slots& slots) {
+  const SharedTile& scratch = *plan(id).combine.scratch;
+  const ReduceKind kind = reduce_of(id)->kind;
+  const bool single = scratch.elements() == 1;
+  int width = single ? 4 : tile_vector(scratch, slots);
+  while (single && scratch.copies % width != 0) width /= 2;
+  if (width <= 1) return "";
+  const int count = single ? width : slots.vector();
+  const std::string name = out_.fresh("t"), word = out_.fresh("in_"), w = std::to_string(width);
+  const std::string base = names_[id] + "_scratch", pieces = std::to_string(count / width);
+  out_.line("float " + name + "[" + std::to_string(count) + "];");
+  const std::string all = "for (int v = 0; v < " + std::to_string(count) + "; ++v) ";
+  out_.line("#pragma unroll");
+  out_.line(all + name + "[v] = " + literal(unit(kind)) + ";");
+  out_.line("#pragma unroll");
+  out_.open("for (int i = 0; i < " +
+            std::to_string(single ? scratch.copies / width : scratch.copies) + "; ++i)");
+  out_.line("sd::Vec<float, " + w + "> " + word + "[" + pieces + "];");
+  const std::vector<Coordinates> runs =
+      single ? std::vector<Coordinates>(1, slots.coordinates()) : run_pieces(slots, width);
+  for (size_t r = 0; r < runs.size(); ++r) {
+    Linear index = tile_index(scratch, runs[r]);
+    index.add("i", single ? width : scratch.elements());
+    const std::string element = word + "[" + std::to_string(r) + "]";
+    guarded_load(element, "sd::load_shared(" + element + ", " + base + " + " + index.text() + ");",
+                 edge_tests(id, slots, runs[r]));
+  }
+  out_.line("#pragma unroll");
+  const std::string part = word + (count == width ? "[0][v]" : "[v / " + w + "][v % " + w + "]");
+  out_.line(all + merge(kind, name + "[v]", part));
+  out_.close();
+  if (single) {
+    for (int half = width / 2; half > 0; half /= 2) {
+      for (int i = 0; i < half; ++i) {
+        out_.line(merge(kind, name + "[" + std::to_string(i) + "]",
+                        name + "[" + std::to_string(i + half) + "]"));
+      }
+    }
+  }
+  return name;
 }
 
 // The sum of all warps' parts of the current element.
@@ -274,10 +356,19 @@ void KernelEmitter::finish_values(uint32_t id, bool add) {
   out_.open("");
   const Slots slots(out_, kernel_, p.layout);
   if (p.combine.scratch) hazards_.read(region(*p.combine.scratch));
-  slots.for_each(out_, {}, nullptr, [&] {
-    const Text x = p.combine.scratch
-                       ? gathered(id, slots)
-                       : Text{part_array(id).element(slots.index_in(p.partial)), 0, {}, {}, {}, {}};
+  std::string run;
+  const auto gather = [&] {
+    if (p.combine.scratch) run = gather_run(id, slots);
+  };
+  slots.for_each(out_, {}, gather, [&] {
+    const auto held = [&]() -> Text {
+      if (!p.combine.scratch) {
+        return {part_array(id).element(slots.index_in(p.partial)), 0, {}, {}, {}, {}};
+      }
+      if (run.empty()) return gathered(id, slots);
+      return {run + (slots.vector() > 1 ? "[v]" : "[0]"), 0, {}, {}, {}, {}};
+    };
+    const Text x = held();
     const std::string element = result.element(slots.index_in(p.layout));
     if (add) {
       out_.line(merge(reduce_of(id)->kind, element, x.text));

@@ -82,6 +82,7 @@ struct BulkDim {
   int64_t extent = 1;  // of the tensor
   int64_t stride = 1;  // elements; 1 in the first dimension
   int64_t box = 1;     // elements that one copy takes
+  int64_t pieces = 1;  // copies along it, of a tile that is longer than a box may be
   Affine index;        // where its first element lies; over grid and loop factors
 };
 
@@ -90,7 +91,7 @@ struct BulkDim {
 struct BulkPlan {
   uint32_t tensor = 0;
   std::vector<BulkDim> dims;  // contiguous one first
-  int64_t panels = 1;         // copies, one behind the other along dimension 0
+  int64_t panels = 1;         // of the tile's rows, each a copy
 };
 
 // The barriers of a loop whose loads are bulk copies: for each stage one that counts the

@@ -13,6 +13,7 @@ namespace {
 
 constexpr int64_t kUnit = 16;         // bytes: of strides, addresses and rows of a box
 constexpr int64_t kLongestBox = 256;  // elements
+constexpr int64_t kSwizzleRows = 8;   // after which a swizzle begins anew
 constexpr size_t kMostDims = 5;
 constexpr int64_t kLongestDim = int64_t{1} << 31;
 
@@ -40,7 +41,7 @@ class BulkPass {
     if (plan.dims[0].box * bytes(decl_.dtype) % kUnit != 0) return std::nullopt;
     for (size_t d = 1; d < plan.dims.size(); ++d) {
       if (plan.dims[d].stride * bytes(decl_.dtype) % kUnit != 0) return std::nullopt;
-      if (plan.dims[d].box > kLongestBox) return std::nullopt;
+      if (!cut(plan.dims[d])) return std::nullopt;
     }
     return plan;
   }
@@ -50,6 +51,17 @@ class BulkPass {
     BulkDim dim;
     AxisId tile = kNone;
   };
+
+  // Into equal boxes of whole swizzles.
+  static bool cut(BulkDim& dim) {
+    if (dim.box <= kLongestBox) return true;
+    int64_t box = kLongestBox;
+    while (box > 0 && dim.box % box != 0) box -= kSwizzleRows;
+    if (box == 0) return false;
+    dim.pieces = dim.box / box;
+    dim.box = box;
+    return true;
+  }
 
   bool reachable() const {
     const int64_t size = bytes(decl_.dtype);

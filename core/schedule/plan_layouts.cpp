@@ -113,7 +113,8 @@ class LayoutPass {
       const std::vector<Bound> bounds =
           presence_bounds(x_.graph, x_.kernel, x_.dependences[id].absent_along,
                           x_.bound(id) - x_.plan.computations[id].reduced);
-      return {f, vector_width(x_.graph, x_.kernel, store.tensor, store.index, bounds, f, 8)};
+      // Words of four f32 parts: neighbouring threads read neighbouring ones, in all banks at once.
+      return {f, vector_width(x_.graph, x_.kernel, store.tensor, store.index, bounds, f, 4)};
     }
     return {};
   }

@@ -173,10 +173,15 @@ class MemoryPass {
     scratch.dtype = DType::kF32;
     scratch.copies = static_cast<int>(p.combine.parts());
     if (!scratch.axes.empty()) {
-      // A few words more, so that the rows of an accumulator's columns fall into different banks.
+      // A few words more, so that what lanes write together falls into different banks: an
+      // accumulator's pairs of neighbours, of four rows at a time, or across the rows its single
+      // values, of eight columns at a time.
       scratch.pitch = scratch.axes.back().extent;
+      const Mode pair = vector_mode(p.partial);
       if (scratch.axes.size() > 1 && scratch.pitch >= 8) {
-        scratch.pitch = round_up(scratch.pitch, 4) + 4;
+        const bool pairs = pair.extent == 2 && pair.axis == scratch.axes.back().axis;
+        const int64_t apart = pairs ? 8 : 4;
+        while (scratch.pitch % (2 * apart) != apart) ++scratch.pitch;
       }
     }
   }

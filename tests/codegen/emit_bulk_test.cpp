@@ -44,6 +44,38 @@ TEST(EmitBulk, CopiesSwizzledPlainAndLongRows) {
   expect_bulk(streaming("more_stages_than_steps", 8, 128, 32, 64, 32, 5));
 }
 
+// A copy takes at most 256 elements of a dimension.
+TEST(EmitBulk, CopiesTilesLongerThanABox) {
+  const auto case_of = [](const std::string& name, int h, int step, int tile) {
+    return streaming(name, 8, h, 2 * tile, step, tile, 2);
+  };
+  for (const GenerateCase& c :
+       {case_of("two_boxes", 1024, 512, 32), case_of("plain", 1024, 512, 48),
+        case_of("of_fives", 640, 320, 32), case_of("ragged", 904, 512, 32)}) {
+    expect_bulk(c);
+    EXPECT_NE(run_case(c).cuda.find("i < 2; ++i)"), std::string::npos) << c.name;
+  }
+}
+
+// What threads load themselves is under way while an iteration waits for its copies.
+TEST(EmitBulk, LoadsToRegistersComeBesideTheCopies) {
+  const GenerateCase c{
+      "scaled",
+      "program p(n = 8, h = 512, d = 64) {\n  input x: f16[n, h]\n  input g: f16[h]\n  input w: "
+      "f16[h, d]\n  output y: f32[n, d] = sum[h](x * g * w)\n}\n",
+      "ugraph g of p {\n  kernel k0 grid(d.o) warps(4) {\n    split h = h.o * h.i(64)\n    split d "
+      "= d.o * d.i(32)\n    loop h.o stages(3) bulk {\n      xs[n, h.i] = x : reg f16\n      "
+      "gs[h.i] = g : reg f16\n      ws[h.i, d.i] = w : shared f16\n      t[n, h.i] = xs * gs : "
+      "shared f16\n      y[n, d.i] = sum[h.o, h.i](t * ws) : reg f32 mma(m16n8k16, swap) "
+      "warps(h.i/4)\n    }\n    store y -> y\n  }\n}\n"};
+  expect_bulk(c);
+  const std::string cuda = run_case(c).cuda;
+  const size_t wait = cuda.find("sd::mbarrier_wait(h_o_full + h_o_stage");
+  EXPECT_LT(cuda.find("// xs[n, h.i] = x"), wait);
+  EXPECT_LT(cuda.find("// gs[h.i] = g"), wait);
+  EXPECT_GT(cuda.find("// t[n, h.i] = xs * gs"), wait);
+}
+
 TEST(EmitBulk, FillsWhatIsOutsideWithZeros) {
   expect_bulk(streaming("ragged_columns", 8, 128, 40, 64, 32, 3));
   expect_bulk(streaming("ragged_steps", 8, 104, 32, 32, 32, 3));

@@ -43,12 +43,20 @@ layer_norm_golden_k0(const sd::f16* __restrict__ X, const sd::f16* __restrict__ 
     }
     sd::sync_threads();
     {
-      float t5 = 0.0f;
+      float t5[4];
 #pragma unroll
-      for (int i = 0; i < 8; ++i) {
-        t5 += s_scratch[i * 1];
+      for (int v = 0; v < 4; ++v) t5[v] = 0.0f;
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        sd::Vec<float, 4> in_6[1];
+        sd::load_shared(in_6[0], s_scratch + i * 4);
+#pragma unroll
+        for (int v = 0; v < 4; ++v) t5[v] += in_6[0][v];
       }
-      s = t5;
+      t5[0] += t5[2];
+      t5[1] += t5[3];
+      t5[0] += t5[1];
+      s = t5[0];
     }
   }
 
@@ -56,10 +64,10 @@ layer_norm_golden_k0(const sd::f16* __restrict__ X, const sd::f16* __restrict__ 
   float c_[16];
   {
 #pragma unroll
-    for (int r7 = 0; r7 < 2; ++r7) {
+    for (int r8 = 0; r8 < 2; ++r8) {
 #pragma unroll
       for (int v = 0; v < 8; ++v) {
-        c_[v + r7 * 8] = sd::to_float(xs[r7][v]) - s * 0.00024414062f;
+        c_[v + r8 * 8] = sd::to_float(xs[r8][v]) - s * 0.00024414062f;
       }
     }
   }
@@ -69,12 +77,12 @@ layer_norm_golden_k0(const sd::f16* __restrict__ X, const sd::f16* __restrict__ 
   {
     v_ = 0.0f;
 #pragma unroll
-    for (int r9 = 0; r9 < 2; ++r9) {
+    for (int r10 = 0; r10 < 2; ++r10) {
 #pragma unroll
       for (int v = 0; v < 8; ++v) {
-        const float t10 = c_[v + r9 * 8];
-        const float t11 = c_[v + r9 * 8];
-        v_ += t10 * t11;
+        const float t11 = c_[v + r10 * 8];
+        const float t12 = c_[v + r10 * 8];
+        v_ += t11 * t12;
       }
     }
     v_ = sd::lane_sum<31>(v_);
@@ -85,45 +93,53 @@ layer_norm_golden_k0(const sd::f16* __restrict__ X, const sd::f16* __restrict__ 
     }
     sd::sync_threads();
     {
-      float t12 = 0.0f;
+      float t13[4];
 #pragma unroll
-      for (int i = 0; i < 8; ++i) {
-        t12 += v__scratch[i * 1];
+      for (int v = 0; v < 4; ++v) t13[v] = 0.0f;
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        sd::Vec<float, 4> in_14[1];
+        sd::load_shared(in_14[0], v__scratch + i * 4);
+#pragma unroll
+        for (int v = 0; v < 4; ++v) t13[v] += in_14[0][v];
       }
-      v_ = t12;
+      t13[0] += t13[2];
+      t13[1] += t13[3];
+      t13[0] += t13[1];
+      v_ = t13[0];
     }
   }
 
   // o[h] = c * rsqrt(v / size(h) + 1e-5) * w + b
   float o[16];
   {
-    const int h_13 = lane * 8 + warp * 256;
+    const int h_15 = lane * 8 + warp * 256;
 #pragma unroll
-    for (int r14 = 0; r14 < 2; ++r14) {
-      sd::Vec<sd::f16, 8> in_15[1];
-      sd::load_global(in_15[0], b_ + h_13 + r14 * 2048);
-      sd::Vec<sd::f16, 8> in_16[1];
-      sd::load_global(in_16[0], w + h_13 + r14 * 2048);
+    for (int r16 = 0; r16 < 2; ++r16) {
+      sd::Vec<sd::f16, 8> in_17[1];
+      sd::load_global(in_17[0], b_ + h_15 + r16 * 2048);
+      sd::Vec<sd::f16, 8> in_18[1];
+      sd::load_global(in_18[0], w + h_15 + r16 * 2048);
 #pragma unroll
       for (int v = 0; v < 8; ++v) {
-        const float t17 = c_[v + r14 * 8] * sd::rsqrt(v_ * 0.00024414062f + 1e-05f)
-            * sd::to_float(in_16[0][v]);
-        o[v + r14 * 8] = t17 + sd::to_float(in_15[0][v]);
+        const float t19 = c_[v + r16 * 8] * sd::rsqrt(v_ * 0.00024414062f + 1e-05f)
+            * sd::to_float(in_18[0][v]);
+        o[v + r16 * 8] = t19 + sd::to_float(in_17[0][v]);
       }
     }
   }
 
   // store o -> O
   {
-    const int h_18 = lane * 8 + warp * 256;
+    const int h_20 = lane * 8 + warp * 256;
 #pragma unroll
-    for (int r19 = 0; r19 < 2; ++r19) {
+    for (int r21 = 0; r21 < 2; ++r21) {
       sd::Vec<sd::f16, 8> vec[1];
 #pragma unroll
       for (int v = 0; v < 8; ++v) {
-        vec[0][v] = sd::from_float<sd::f16>(o[v + r19 * 8]);
+        vec[0][v] = sd::from_float<sd::f16>(o[v + r21 * 8]);
       }
-      sd::store_global(O + n * 4096 + h_18 + r19 * 2048, vec[0]);
+      sd::store_global(O + n * 4096 + h_20 + r21 * 2048, vec[0]);
     }
   }
 }

@@ -6,14 +6,14 @@ lora_golden_k0(const sd::f16* __restrict__ X, const sd::f16* __restrict__ W,
   const int block = static_cast<int>(blockIdx.x);
   [[maybe_unused]] const int d_o = block;
   unsigned char* const arena = sd::shared_arena();
-  sd::f16* const xs = reinterpret_cast<sd::f16*>(arena + 34816);  // [n(16), h(256)], rows of 256
-  sd::f16* const as = reinterpret_cast<sd::f16*>(arena + 10240);  // [h(256), r(16)], rows of 16
-  sd::f16* const ws = reinterpret_cast<sd::f16*>(arena + 18432);  // [h(256), d.i(32)], rows of 32
-  sd::f16* const bs = reinterpret_cast<sd::f16*>(arena + 43008);  // [r(16), d.i(32)], rows of 32
-  // [n(16), r(16)], rows of 20, 8 of them
+  sd::f16* const xs = reinterpret_cast<sd::f16*>(arena + 36864);  // [n(16), h(256)], rows of 256
+  sd::f16* const as = reinterpret_cast<sd::f16*>(arena + 12288);  // [h(256), r(16)], rows of 16
+  sd::f16* const ws = reinterpret_cast<sd::f16*>(arena + 20480);  // [h(256), d.i(32)], rows of 32
+  sd::f16* const bs = reinterpret_cast<sd::f16*>(arena + 45056);  // [r(16), d.i(32)], rows of 32
+  // [n(16), r(16)], rows of 24, 8 of them
   float* const low_scratch = reinterpret_cast<float*>(arena + 0);
-  sd::f16* const lh = reinterpret_cast<sd::f16*>(arena + 44032);  // [n(16), r(16)], rows of 16
-  // [n(16), d.i(32)], rows of 36, 8 of them
+  sd::f16* const lh = reinterpret_cast<sd::f16*>(arena + 46080);  // [n(16), r(16)], rows of 16
+  // [n(16), d.i(32)], rows of 40, 8 of them
   float* const acc_scratch = reinterpret_cast<float*>(arena + 0);
   float* const both_shared = reinterpret_cast<float*>(arena + 0);  // [n(16), d.i(32)], rows of 36
 
@@ -82,11 +82,12 @@ lora_golden_k0(const sd::f16* __restrict__ X, const sd::f16* __restrict__ W,
       for (int r7 = 0; r7 < 2; ++r7) {
 #pragma unroll
         for (int r8 = 0; r8 < 2; ++r8) {
+          sd::Vec<float, 2> vec[1];
 #pragma unroll
           for (int v = 0; v < 2; ++v) {
-            low_scratch[n_5 * 20 + r8 * 160 + r_6 + r7 * 8 + v + warp * 320] =
-                low_part[r7][v + r8 * 2];
+            vec[0][v] = low_part[r7][v + r8 * 2];
           }
+          sd::store_shared(low_scratch + n_5 * 24 + r8 * 192 + r_6 + r7 * 8 + warp * 384, vec[0]);
         }
       }
     }
@@ -97,7 +98,7 @@ lora_golden_k0(const sd::f16* __restrict__ X, const sd::f16* __restrict__ W,
       float t11 = 0.0f;
 #pragma unroll
       for (int i = 0; i < 8; ++i) {
-        t11 += low_scratch[n_9 * 20 + r_10 + i * 320];
+        t11 += low_scratch[n_9 * 24 + r_10 + i * 384];
       }
       low = t11;
     }
@@ -140,11 +141,13 @@ lora_golden_k0(const sd::f16* __restrict__ X, const sd::f16* __restrict__ W,
       for (int r21 = 0; r21 < 4; ++r21) {
 #pragma unroll
         for (int r22 = 0; r22 < 2; ++r22) {
+          sd::Vec<float, 2> vec[1];
 #pragma unroll
           for (int v = 0; v < 2; ++v) {
-            acc_scratch[n_19 * 36 + r22 * 288 + d_i_20 + r21 * 8 + v + warp * 576] =
-                acc_part[r21][v + r22 * 2];
+            vec[0][v] = acc_part[r21][v + r22 * 2];
           }
+          sd::store_shared(acc_scratch + n_19 * 40 + r22 * 320 + d_i_20 + r21 * 8 + warp * 640,
+              vec[0]);
         }
       }
     }
@@ -152,14 +155,19 @@ lora_golden_k0(const sd::f16* __restrict__ X, const sd::f16* __restrict__ W,
     {
       const int n_23 = lane / 16 + warp * 2;
       const int d_i_24 = lane % 16 * 2;
+      float t25[2];
+#pragma unroll
+      for (int v = 0; v < 2; ++v) t25[v] = 0.0f;
+#pragma unroll
+      for (int i = 0; i < 8; ++i) {
+        sd::Vec<float, 2> in_26[1];
+        sd::load_shared(in_26[0], acc_scratch + n_23 * 40 + d_i_24 + i * 640);
+#pragma unroll
+        for (int v = 0; v < 2; ++v) t25[v] += in_26[0][v];
+      }
 #pragma unroll
       for (int v = 0; v < 2; ++v) {
-        float t25 = 0.0f;
-#pragma unroll
-        for (int i = 0; i < 8; ++i) {
-          t25 += acc_scratch[n_23 * 36 + d_i_24 + v + i * 576];
-        }
-        acc[v] = t25;
+        acc[v] = t25[v];
       }
     }
   }
@@ -169,61 +177,61 @@ lora_golden_k0(const sd::f16* __restrict__ X, const sd::f16* __restrict__ W,
   {
 #pragma unroll
     for (int i = 0; i < 16; ++i) both[i / 4][i % 4] = 0.0f;
-    const int lh_row_26 = lane % 16, lh_k_27 = lane / 16 * 8;
-    const int bs_row_28 = lane / 16 * 8, bs_k_29 = lane % 16;
+    const int lh_row_27 = lane % 16, lh_k_28 = lane / 16 * 8;
+    const int bs_row_29 = lane / 16 * 8, bs_k_30 = lane % 16;
 #pragma unroll
     for (int step = 0; step < 1; ++step) {
       uint32_t a[4];
-      sd::ldmatrix_x4(a, lh + lh_row_26 * 16 + ((lh_k_27 + step * 16) ^ (lh_row_26 >> 2 & 1) * 8));
+      sd::ldmatrix_x4(a, lh + lh_row_27 * 16 + ((lh_k_28 + step * 16) ^ (lh_row_27 >> 2 & 1) * 8));
 #pragma unroll
       for (int j = 0; j < 4; j += 2) {
         uint32_t b[4];
-        sd::ldmatrix_x4_trans(b, bs + bs_k_29 * 32 + step * 512
-            + ((bs_row_28 + j * 8) ^ (bs_k_29 >> 1 & 3) * 8));
+        sd::ldmatrix_x4_trans(b, bs + bs_k_30 * 32 + step * 512
+            + ((bs_row_29 + j * 8) ^ (bs_k_30 >> 1 & 3) * 8));
         sd::mma_m16n8k16<sd::f16>(both[j], a, b[0], b[1]);
         sd::mma_m16n8k16<sd::f16>(both[j + 1], a, b[2], b[3]);
       }
     }
     sd::sync_threads();
     {
-      const int n_30 = lane / 4;
-      const int d_i_31 = lane % 4 * 2;
+      const int n_31 = lane / 4;
+      const int d_i_32 = lane % 4 * 2;
       if (warp < 1) {
 #pragma unroll
-        for (int r32 = 0; r32 < 4; ++r32) {
+        for (int r33 = 0; r33 < 4; ++r33) {
 #pragma unroll
-          for (int r33 = 0; r33 < 2; ++r33) {
-            sd::Vec<float, 2> vec;
+          for (int r34 = 0; r34 < 2; ++r34) {
+            sd::Vec<float, 2> vec[1];
 #pragma unroll
             for (int v = 0; v < 2; ++v) {
-              vec[v] = both[r32][v + r33 * 2];
+              vec[0][v] = both[r33][v + r34 * 2];
             }
-            sd::store_shared(both_shared + n_30 * 36 + r33 * 288 + d_i_31 + r32 * 8, vec);
+            sd::store_shared(both_shared + n_31 * 36 + r34 * 288 + d_i_32 + r33 * 8, vec[0]);
           }
         }
       }
     }
     sd::sync_threads();
     {
-      const int n_34 = lane / 16 + warp * 2;
-      const int d_i_35 = lane % 16 * 2;
+      const int n_35 = lane / 16 + warp * 2;
+      const int d_i_36 = lane % 16 * 2;
 #pragma unroll
       for (int v = 0; v < 2; ++v) {
-        acc[v] += sd::to_float(both_shared[n_34 * 36 + d_i_35 + v]);
+        acc[v] += sd::to_float(both_shared[n_35 * 36 + d_i_36 + v]);
       }
     }
   }
 
   // store acc -> O
   {
-    const int n_36 = lane / 16 + warp * 2;
-    const int d_i_37 = lane % 16 * 2;
+    const int n_37 = lane / 16 + warp * 2;
+    const int d_i_38 = lane % 16 * 2;
     sd::Vec<sd::f16, 2> vec[1];
 #pragma unroll
     for (int v = 0; v < 2; ++v) {
       vec[0][v] = sd::from_float<sd::f16>(acc[v]);
     }
-    sd::store_global(O + n_36 * 4096 + d_o * 32 + d_i_37, vec[0]);
+    sd::store_global(O + n_37 * 4096 + d_o * 32 + d_i_38, vec[0]);
   }
 }
 
@@ -236,7 +244,7 @@ extern "C" size_t lora_golden_workspace_bytes() { return 0; }
 extern "C" int lora_golden([[maybe_unused]] void* const* inputs,
     [[maybe_unused]] void* const* outputs,
     [[maybe_unused]] void* workspace, [[maybe_unused]] cudaStream_t stream) {
-  lora_golden_k0<<<128, 256, 44544, stream>>>(static_cast<const sd::f16*>(inputs[0]),
+  lora_golden_k0<<<128, 256, 46592, stream>>>(static_cast<const sd::f16*>(inputs[0]),
       static_cast<const sd::f16*>(inputs[1]), static_cast<const sd::f16*>(inputs[2]),
       static_cast<const sd::f16*>(inputs[3]), static_cast<sd::f16*>(outputs[0]));
   if (cudaError_t error = cudaGetLastError()) return error;

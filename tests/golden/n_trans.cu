@@ -63,12 +63,20 @@ n_trans_golden_k0(const sd::f16* __restrict__ H, const sd::f16* __restrict__ X,
     }
     sd::sync_threads();
     {
-      float t9 = 0.0f;
+      float t9[4];
 #pragma unroll
-      for (int i = 0; i < 16; ++i) {
-        t9 += sh_scratch[i * 1];
+      for (int v = 0; v < 4; ++v) t9[v] = 0.0f;
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        sd::Vec<float, 4> in_10[1];
+        sd::load_shared(in_10[0], sh_scratch + i * 4);
+#pragma unroll
+        for (int v = 0; v < 4; ++v) t9[v] += in_10[0][v];
       }
-      sh = t9;
+      t9[0] += t9[2];
+      t9[1] += t9[3];
+      t9[0] += t9[1];
+      sh = t9[0];
     }
   }
 
@@ -77,9 +85,9 @@ n_trans_golden_k0(const sd::f16* __restrict__ H, const sd::f16* __restrict__ X,
   {
 #pragma unroll
     for (int v = 0; v < 8; ++v) {
-      const float t11 = sd::to_float(hs[0][v]) * sd::rsqrt(sh * 0.00024414062f)
+      const float t12 = sd::to_float(hs[0][v]) * sd::rsqrt(sh * 0.00024414062f)
           + sd::to_float(xs[0][v]);
-      t[v] = sd::to_float(xs[0][v]) + sd::to_float(al[0][v]) * t11;
+      t[v] = sd::to_float(xs[0][v]) + sd::to_float(al[0][v]) * t12;
     }
   }
 
@@ -99,12 +107,20 @@ n_trans_golden_k0(const sd::f16* __restrict__ H, const sd::f16* __restrict__ X,
     }
     sd::sync_threads();
     {
-      float t13 = 0.0f;
+      float t14[4];
 #pragma unroll
-      for (int i = 0; i < 16; ++i) {
-        t13 += st_scratch[i * 1];
+      for (int v = 0; v < 4; ++v) t14[v] = 0.0f;
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        sd::Vec<float, 4> in_15[1];
+        sd::load_shared(in_15[0], st_scratch + i * 4);
+#pragma unroll
+        for (int v = 0; v < 4; ++v) t14[v] += in_15[0][v];
       }
-      st = t13;
+      t14[0] += t14[2];
+      t14[1] += t14[3];
+      t14[0] += t14[1];
+      st = t14[0];
     }
   }
 
@@ -119,13 +135,13 @@ n_trans_golden_k0(const sd::f16* __restrict__ H, const sd::f16* __restrict__ X,
 
   // store o -> O
   {
-    const int h_15 = lane * 8 + warp * 256;
+    const int h_17 = lane * 8 + warp * 256;
     sd::Vec<sd::f16, 8> vec[1];
 #pragma unroll
     for (int v = 0; v < 8; ++v) {
       vec[0][v] = sd::from_float<sd::f16>(o[v]);
     }
-    sd::store_global(O + n * 4096 + h_15, vec[0]);
+    sd::store_global(O + n * 4096 + h_17, vec[0]);
   }
 }
 

@@ -120,23 +120,28 @@ rms_norm_golden_k0(const sd::f16* __restrict__ X, const sd::f16* __restrict__ W,
     const int d_i_16 = lane * 2;
 #pragma unroll
     for (int r17 = 0; r17 < 2; ++r17) {
+      float t18[2];
+#pragma unroll
+      for (int v = 0; v < 2; ++v) t18[v] = 0.0f;
+#pragma unroll
+      for (int i = 0; i < 8; ++i) {
+        sd::Vec<float, 2> in_19[1];
+        in_19[0] = {};
+        if (d_i_16 < 48) sd::load_shared(in_19[0],
+            acc_scratch + n_15 * 52 + r17 * 416 + d_i_16 + i * 832);
+#pragma unroll
+        for (int v = 0; v < 2; ++v) t18[v] += in_19[0][v];
+      }
 #pragma unroll
       for (int v = 0; v < 2; ++v) {
-        float t18 = 0.0f;
-        if (d_i_16 + v < 48) {
-#pragma unroll
-          for (int i = 0; i < 8; ++i) {
-            t18 += acc_scratch[n_15 * 52 + r17 * 416 + d_i_16 + v + i * 832];
-          }
-        }
-        acc[v + r17 * 2] = t18;
+        acc[v + r17 * 2] = t18[v];
       }
     }
   }
   {
-    const int n_19 = lane / 16 + warp * 2;
+    const int n_20 = lane / 16 + warp * 2;
     if (lane % 16 == 0) {
-      ss_shared[n_19] = ss;
+      ss_shared[n_20] = ss;
     }
   }
 
@@ -144,30 +149,30 @@ rms_norm_golden_k0(const sd::f16* __restrict__ X, const sd::f16* __restrict__ W,
   sd::sync_threads();
   float o[4];
   {
-    const int n_20 = warp;
+    const int n_21 = warp;
 #pragma unroll
-    for (int r22 = 0; r22 < 2; ++r22) {
+    for (int r23 = 0; r23 < 2; ++r23) {
 #pragma unroll
       for (int v = 0; v < 2; ++v) {
-        const float t23 = acc[v + r22 * 2]
-            * sd::rsqrt(sd::to_float(ss_shared[n_20 + r22 * 8]) * 0.00024414062f + 1e-06f);
-        o[v + r22 * 2] = t23;
+        const float t24 = acc[v + r23 * 2]
+            * sd::rsqrt(sd::to_float(ss_shared[n_21 + r23 * 8]) * 0.00024414062f + 1e-06f);
+        o[v + r23 * 2] = t24;
       }
     }
   }
 
   // store o -> O
   {
-    const int n_24 = warp;
-    const int d_i_25 = lane * 2;
+    const int n_25 = warp;
+    const int d_i_26 = lane * 2;
 #pragma unroll
-    for (int r26 = 0; r26 < 2; ++r26) {
+    for (int r27 = 0; r27 < 2; ++r27) {
       sd::Vec<sd::f16, 2> vec[1];
 #pragma unroll
       for (int v = 0; v < 2; ++v) {
-        vec[0][v] = sd::from_float<sd::f16>(o[v + r26 * 2]);
+        vec[0][v] = sd::from_float<sd::f16>(o[v + r27 * 2]);
       }
-      if (d_i_25 < 48) sd::store_global(O + n_24 * 6144 + r26 * 49152 + d_o * 48 + d_i_25, vec[0]);
+      if (d_i_26 < 48) sd::store_global(O + n_25 * 6144 + r27 * 49152 + d_o * 48 + d_i_26, vec[0]);
     }
   }
 }

@@ -42,12 +42,20 @@ softmax_golden_k0(const sd::f16* __restrict__ X, sd::f16* __restrict__ O) {
     }
     sd::sync_threads();
     {
-      float t5 = sd::bits_float(0xff800000u);
+      float t5[4];
 #pragma unroll
-      for (int i = 0; i < 8; ++i) {
-        t5 = sd::max(t5, m_scratch[i * 1]);
+      for (int v = 0; v < 4; ++v) t5[v] = sd::bits_float(0xff800000u);
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        sd::Vec<float, 4> in_6[1];
+        sd::load_shared(in_6[0], m_scratch + i * 4);
+#pragma unroll
+        for (int v = 0; v < 4; ++v) t5[v] = sd::max(t5[v], in_6[0][v]);
       }
-      m = t5;
+      t5[0] = sd::max(t5[0], t5[2]);
+      t5[1] = sd::max(t5[1], t5[3]);
+      t5[0] = sd::max(t5[0], t5[1]);
+      m = t5[0];
     }
   }
 
@@ -55,10 +63,10 @@ softmax_golden_k0(const sd::f16* __restrict__ X, sd::f16* __restrict__ O) {
   float p_[16];
   {
 #pragma unroll
-    for (int r7 = 0; r7 < 2; ++r7) {
+    for (int r8 = 0; r8 < 2; ++r8) {
 #pragma unroll
       for (int v = 0; v < 8; ++v) {
-        p_[v + r7 * 8] = sd::exp_difference_fast(sd::to_float(xs[r7][v]), m);
+        p_[v + r8 * 8] = sd::exp_difference_fast(sd::to_float(xs[r8][v]), m);
       }
     }
   }
@@ -68,10 +76,10 @@ softmax_golden_k0(const sd::f16* __restrict__ X, sd::f16* __restrict__ O) {
   {
     l = 0.0f;
 #pragma unroll
-    for (int r9 = 0; r9 < 2; ++r9) {
+    for (int r10 = 0; r10 < 2; ++r10) {
 #pragma unroll
       for (int v = 0; v < 8; ++v) {
-        l += p_[v + r9 * 8];
+        l += p_[v + r10 * 8];
       }
     }
     l = sd::lane_sum<31>(l);
@@ -82,12 +90,20 @@ softmax_golden_k0(const sd::f16* __restrict__ X, sd::f16* __restrict__ O) {
     }
     sd::sync_threads();
     {
-      float t10 = 0.0f;
+      float t11[4];
 #pragma unroll
-      for (int i = 0; i < 8; ++i) {
-        t10 += l_scratch[i * 1];
+      for (int v = 0; v < 4; ++v) t11[v] = 0.0f;
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        sd::Vec<float, 4> in_12[1];
+        sd::load_shared(in_12[0], l_scratch + i * 4);
+#pragma unroll
+        for (int v = 0; v < 4; ++v) t11[v] += in_12[0][v];
       }
-      l = t10;
+      t11[0] += t11[2];
+      t11[1] += t11[3];
+      t11[0] += t11[1];
+      l = t11[0];
     }
   }
 
@@ -95,25 +111,25 @@ softmax_golden_k0(const sd::f16* __restrict__ X, sd::f16* __restrict__ O) {
   float o[16];
   {
 #pragma unroll
-    for (int r12 = 0; r12 < 2; ++r12) {
+    for (int r14 = 0; r14 < 2; ++r14) {
 #pragma unroll
       for (int v = 0; v < 8; ++v) {
-        o[v + r12 * 8] = p_[v + r12 * 8] * sd::reciprocal_fast(l);
+        o[v + r14 * 8] = p_[v + r14 * 8] * sd::reciprocal_fast(l);
       }
     }
   }
 
   // store o -> O
   {
-    const int k_13 = lane * 8 + warp * 256;
+    const int k_15 = lane * 8 + warp * 256;
 #pragma unroll
-    for (int r14 = 0; r14 < 2; ++r14) {
+    for (int r16 = 0; r16 < 2; ++r16) {
       sd::Vec<sd::f16, 8> vec[1];
 #pragma unroll
       for (int v = 0; v < 8; ++v) {
-        vec[0][v] = sd::from_float<sd::f16>(o[v + r14 * 8]);
+        vec[0][v] = sd::from_float<sd::f16>(o[v + r16 * 8]);
       }
-      sd::store_global(O + n * 4096 + k_13 + r14 * 2048, vec[0]);
+      sd::store_global(O + n * 4096 + k_15 + r16 * 2048, vec[0]);
     }
   }
 }

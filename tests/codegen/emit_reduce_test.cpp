@@ -1,0 +1,73 @@
+// Parts that lie on several warps: they pass through shared memory in words of several values,
+// whatever the shape of the tile and of the warps.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/codegen/generate_cases.h"
+
+namespace sundog::codegen {
+namespace {
+
+// x[n, h] * w[h, d], the steps along h shared by `parts` of the warps.
+GenerateCase product(const std::string& name, int n, int d, int tile, int warps, int parts,
+                     const std::string& atom) {
+  const auto text = [](int x) { return std::to_string(x); };
+  return {
+      name,
+      "program p(n = " + text(n) + ", h = 256, d = " + text(d) +
+          ") {\n  input x: f16[n, h]\n  input w: f16[h, d]\n  output y: f16[n, d] = sum[h](x * "
+          "w)\n}\n",
+      "ugraph g of p {\n  kernel k0 grid(d.o) warps(" + text(warps) +
+          ") {\n    split h = h.o * h.i(128)\n    split d = d.o * d.i(" + text(tile) +
+          ")\n    loop h.o stages(2) {\n      xs[n, h.i] = x : shared f16\n      ws[h.i, d.i] = "
+          "w : shared f16\n      y[n, d.i] = sum[h.o, h.i](xs * ws) : reg f32 mma(" +
+          atom + ") warps(h.i/" + text(parts) + ")\n    }\n    store y -> y\n  }\n}\n"};
+}
+
+GenerateOutcome expect_words(const GenerateCase& c, const std::string& word) {
+  const GenerateOutcome outcome = run_case(c);
+  EXPECT_TRUE(outcome.passed) << c.name << ": " << outcome.failure;
+  EXPECT_NE(outcome.cuda.find("sd::Vec<float, " + word), std::string::npos) << c.name;
+  return outcome;
+}
+
+TEST(EmitReduce, PartsOfAnAccumulatorPassInWords) {
+  const GenerateOutcome straight =
+      expect_words(product("straight", 32, 64, 64, 4, 4, "m16n8k16"), "4> in_");
+  EXPECT_NE(straight.cuda.find("_scratch + "), std::string::npos);
+  EXPECT_NE(straight.cuda.find("sd::Vec<float, 2> vec[1];"), std::string::npos);
+  expect_words(product("across", 32, 64, 32, 8, 8, "m16n8k16, swap"), "4> in_");
+  expect_words(product("odd_rows", 7, 64, 64, 4, 4, "m16n8k16"), "2> in_");
+  expect_words(product("ragged_columns", 16, 44, 32, 4, 4, "m16n8k16"), "4> in_");
+  expect_words(product("warps_left_over", 32, 64, 64, 8, 4, "m16n8k16"), "4> in_");
+}
+
+TEST(EmitReduce, AnOddTileIsGatheredOneByOne) {
+  const GenerateCase c = product("odd_columns", 16, 41, 41, 4, 4, "m16n8k16");
+  EXPECT_TRUE(run_case(c).passed) << run_case(c).failure;
+}
+
+// One value a block: the parts themselves lie one beside the other.
+GenerateCase row(const std::string& name, int warps, const std::string& kind) {
+  return {name,
+          "program p(n = 3, h = 1000) {\n  input x: f32[n, h]\n  output y: f32[n] = " + kind +
+              "[h](x)\n}\n",
+          "ugraph g of p {\n  kernel k0 grid(n) warps(" + std::to_string(warps) +
+              ") {\n    xs[h] = x : reg f32\n    y[] = " + kind +
+              "[h](xs) : reg f32\n    store y -> y\n  }\n}\n"};
+}
+
+TEST(EmitReduce, PartsOfASingleValueAreReadInWords) {
+  for (const std::string kind : {"sum", "max"}) {
+    for (const int warps : {4, 8, 12, 16}) {
+      expect_words(row(kind + std::to_string(warps), warps, kind), "4> ");
+    }
+    expect_words(row(kind + "2", 2, kind), "2> ");
+    const GenerateOutcome three = run_case(row(kind + "3", 3, kind));
+    EXPECT_TRUE(three.passed) << three.failure;
+  }
+}
+
+}  // namespace
+}  // namespace sundog::codegen
