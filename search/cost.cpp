@@ -18,33 +18,34 @@
 namespace sundog::search {
 namespace {
 
-constexpr double kInFlightWanted =
-    48e3;  // bytes an SM: more stages gain nothing, and cost their fill
-constexpr double kLeastInFlight = 0.25;  // of a stage, where there is but one
+constexpr double kStagesGain = 0.985;    // of the time with fewer: what more stages must gain
+constexpr double kLeastInFlight = 0.26;  // of a stage, where there is but one
 constexpr int kMostStages = 8;
-constexpr double kOverlapLoss = 0.08;  // share of the other resources' time that does not overlap
-constexpr double kComputeLoss = 0.2;   // likewise of loading and computing, whichever is shorter
-constexpr double kStepShare = 0.5;     // of the dependent steps that add to the units' time
-constexpr double kStepUs = 0.09;       // one dependent step of an iteration, latency bound
-constexpr double kStepUsBulk = 0.12;   // without a barrier of the block in each iteration
-constexpr double kComputeLossBulk = 0.05;
-constexpr double kTurnUsBulk = 0.011;  // of an iteration, until its stage is free again
-constexpr double kIdleShareBulk = 0.9;
-constexpr double kL2GainBulk = 1.25;  // whole lines, and no threads in between
-constexpr double kJoinUs = 0.52;      // adding the parts of warps that share a reduced axis
-constexpr double kJoinWarps = 8;      // up to that many; of more in proportion
+constexpr double kOverlapLoss = 0.094;  // share of the other resources' time that does not overlap
+constexpr double kComputeLoss = 0.2;    // likewise of loading and computing, whichever is shorter
+constexpr double kStepShare = 0.62;     // of the dependent steps that add to the units' time
+constexpr double kStepUs = 0.09;        // one dependent step of an iteration, latency bound
+constexpr double kStepUsBulk = 0.12;    // without a barrier of the block in each iteration
+constexpr double kComputeLossBulk = 0.017;
+constexpr double kComputeLossTwo = 0.12;  // with two stages
+constexpr double kTurnUsBulk = 0.0007;    // of an iteration, until its stage is free again
+constexpr double kIdleShareBulk = 0.98;
+constexpr double kL2GainBulk = 3.2;  // whole lines, and no threads in between
+constexpr double kJoinUs = 0.7;      // adding the parts of warps that share a reduced axis
+constexpr double kJoinWarps = 6.8;   // up to that many; of more in proportion
 constexpr double kLoadUs =
-    0.32;  // until a load to registers in a loop is there: nothing runs ahead
+    0.26;  // until a load to registers in a loop is there: nothing runs ahead
 constexpr double kJoinLoopUs =
-    0.29;                           // as kJoinUs, in each iteration: two barriers and the way there
-constexpr double kLoadSlots = 4.4;  // instructions an element that a thread loads itself
-constexpr double kStoreSlots = 13;  // of one that it rounds, masks and puts into shared memory
-constexpr double kConvertSlots = 0.24;
-constexpr double kOddTile = 3;        // times that, where indices are not just bits
-constexpr double kReduceUs = 0.2;     // a reduction over the threads of a block, outside loops
-constexpr double kSingleShot = 40e3;  // bytes a block asks for at once; the rest queues
-constexpr double kBlockUs = 0.08;     // of an SM, to start a block
-constexpr double kMostShareOfSm = 3;  // of an SM's even share of the memory rate, that it can draw
+    0.33;                           // as kJoinUs, in each iteration: two barriers and the way there
+constexpr double kLoadSlots = 6.9;  // instructions an element that a thread loads itself
+constexpr double kStoreSlots = 5.5;  // of one that it rounds, masks and puts into shared memory
+constexpr double kConvertSlots = 0.035;
+constexpr double kOddTile = 1.3;       // times that, where indices are not just bits
+constexpr double kReduceUs = 0.36;     // a reduction over the threads of a block, outside loops
+constexpr double kSingleShot = 211e3;  // bytes a block asks for at once; the rest queues
+constexpr double kBlockUs = 0.117;     // of an SM, to start a block
+constexpr double kMostShareOfSm =
+    9.5;  // of an SM's even share of the memory rate, that it can draw
 constexpr double kReservedShared = 1024;  // bytes a block that the runtime keeps
 constexpr double kRegistersKept = 48;     // a thread: addresses, indices, temporaries
 constexpr double kRegistersKeptScalar = 16;
@@ -54,16 +55,20 @@ constexpr double kLoadedLate =
 constexpr double kMostRegisters = 255;
 constexpr double kMostRegistersScalar =
     112;                                // without tensor cores more data a thread gains nothing
-constexpr double kMeetsShare = 0.44;    // of the units' time that threads which meet do not overlap
+constexpr double kMeetsShare = 0.54;    // of the units' time that threads which meet do not overlap
 constexpr double kWarpsToOverlap = 16;  // on an SM, for its units to work side by side
-constexpr double kWarpsToFill = 8;      // on an SM, for full instruction rate
-constexpr double kShortRunLoss = 3.5;   // exponent of what shorter ones lose, of bulk copies
+constexpr double kWarpsToFill = 3.3;    // on an SM, for full instruction rate
+constexpr double kShortRunLoss = 3.8;   // exponent of what shorter ones lose, of bulk copies
 constexpr double kShortestRun = 64;     // bytes in a row that memory gives at its full rate
+constexpr double kLine = 128;           // bytes of a line of the cache
+constexpr double kPartOfLine = 0.03;    // of the rate that is lost where a block reads half of each
 constexpr double kIdleShare = 0.4;    // of the memory rate that is left however few SMs ask for it
 constexpr double kOwnCache = 32e3;    // bytes of an SM's first-level cache that last
 constexpr double kMostL2Share = 0.7;  // of the L2 that data survives in between two passes
-// An instruction that reads its operands from shared memory moves this many bytes a multiply-add.
-constexpr double kSharedBytesFma = 3;
+constexpr double kScalarConflict = 1.5;  // turns that words of neighbours' rows take
+constexpr double kStartedEarly = 0.5;    // of a stage
+constexpr double kLongQueue = 72e3;      // bytes an SM has asked for, beyond which more is a loss
+constexpr double kQueueLoss = 0.05;      // of the rate, each time that again
 
 // Factors that an index runs along in the dimension whose neighbours are neighbours in memory.
 AxisSet contiguous(const TensorDecl& decl, const std::vector<IndexExpr>& index) {
@@ -157,10 +162,11 @@ namespace {
 class Pricer {
  public:
   Pricer(const KernelProfile& profile, const Kernel& kernel, const std::vector<int64_t>& extents,
-         const Machine& machine, int warp_choice, ThreadLevel& level)
-      : p_(profile), extents_(extents), m_(machine), level_(level) {
+         const Machine& machine, int warp_choice, ThreadLevel& level, const Known& known)
+      : p_(profile), extents_(extents), m_(machine), level_(level), known_(known) {
     choose_thread_level(kernel, profile.roles, extents, machine, warp_choice, level_);
     blocks_ = count(profile.grid);
+    bulk_ = m_.bulk && pipelines() == 1;  // copies of a loop within a loop are made by threads
   }
 
   KernelPrice run() {
@@ -169,8 +175,11 @@ class Pricer {
     if (!memory()) return out_;
     out_.fits = true;
     arithmetic();
+    spill();
+    use_stages(known_.stages > 0 && stage_bytes_ > 0 ? known_.stages : least_stages_);
     transfers();
     out_.us = total();
+    if (known_.stages == 0) choose_stages();
     return out_;
   }
 
@@ -185,6 +194,20 @@ class Pricer {
   bool repeated(uint32_t i) const {
     const uint32_t first = p_.repeats[i];
     return first != kNone && count(p_.roles[i].loops) == 1 && count(p_.roles[first].loops) == 1;
+  }
+
+  // How often a block starts its pipeline anew: it runs along the innermost loop, the longest one
+  // here.
+  double pipelines() const {
+    double all = 1, longest = 1;
+    for (uint32_t i = 0; i < p_.roles.size(); ++i) {
+      if (!staged(i)) continue;
+      all = std::max(all, count(p_.roles[i].loops));
+      for (AxisId f : p_.roles[i].loops) {
+        longest = std::max(longest, static_cast<double>(extents_[f]));
+      }
+    }
+    return all / longest;
   }
 
   // Loads that a loop's pipeline keeps ahead.
@@ -227,28 +250,43 @@ class Pricer {
     const double kept = groups       ? kRegistersKeptGroups
                         : uses_mma() ? kRegistersKept
                                      : kRegistersKeptScalar;
-    const double registers = (held + most) / 4 / threads + kept;
-    if (registers > (uses_mma() ? kMostRegisters : kMostRegistersScalar)) return false;
-    if (registers * threads > m_.registers_per_sm) return false;
-    const double others = std::min({m_.registers_per_sm / (registers * threads),
-                                    m_.threads_per_sm / threads, m_.blocks_per_sm});
-    const auto resident = [&](double stages) {
-      const double shared = fixed + stage_bytes_ * stages + kReservedShared;
-      return std::max(1.0, std::floor(std::min(m_.shared_per_sm / shared, others)));
-    };
+    const double guessed = (held + most) / 4 / threads + kept;
+    const double registers = known_.registers > 0 ? known_.registers : guessed;
+    const double allowed = uses_mma() ? kMostRegisters : kMostRegistersScalar;
+    const bool fits = registers <= allowed && registers * threads <= m_.registers_per_sm;
+    if (!fits && known_.registers == 0) return false;
+    others_ = std::min({m_.registers_per_sm / (registers * threads), m_.threads_per_sm / threads,
+                        m_.blocks_per_sm});
+    fixed_ = fixed;
     if (stage_bytes_ > 0) {
-      // Bulk copies fill the stage that was read last but one.
-      const double wanted = std::ceil(kInFlightWanted / stage_bytes_ + (m_.bulk ? 2 : 1));
-      const double stages = std::min({budget / stage_bytes_, count(p_.loops), double{kMostStages}});
-      out_.stages = static_cast<int>(std::clamp(wanted, std::min(2.0, stages), stages));
-      // Blocks side by side on an SM hide more than stages do.
-      const double useful = std::ceil(blocks_ / m_.sms);
-      const double best = std::min(useful, resident(std::min(2, out_.stages)));
-      while (out_.stages > 2 && std::min(useful, resident(out_.stages)) < best) --out_.stages;
+      const double limit = std::min({budget / stage_bytes_, count(p_.loops), double{kMostStages}});
+      most_stages_ = std::max(1, static_cast<int>(limit));
+      least_stages_ = std::min(2, most_stages_);
     }
-    out_.shared_bytes = fixed + stage_bytes_ * out_.stages;
-    out_.resident = static_cast<int>(resident(out_.stages));
     return true;
+  }
+
+  // What does not fit registers goes through the first-level cache, in each iteration.
+  void spill() {
+    shared_ += known_.spilled_bytes * 32.0 * level_.warps * blocks_ * count(p_.loops);
+  }
+
+  void use_stages(int stages) {
+    out_.stages = stages;
+    out_.shared_bytes = fixed_ + stage_bytes_ * stages;
+    const double shared = out_.shared_bytes + kReservedShared;
+    out_.resident = std::max(1, static_cast<int>(std::min(m_.shared_per_sm / shared, others_)));
+  }
+
+  // More stages put more bytes in flight, and may leave an SM room for fewer blocks.
+  void choose_stages() {
+    KernelPrice best = out_;
+    for (int stages = least_stages_ + 1; stages <= most_stages_; ++stages) {
+      use_stages(stages);
+      out_.us = total();
+      if (out_.us < kStagesGain * best.us) best = out_;
+    }
+    out_ = best;
   }
 
   void note_register_load(const Role& role, double size) {
@@ -331,7 +369,7 @@ class Pricer {
       } else {
         alu_ += elements * (role.work.alu + converted(i));
         sfu_ += elements * role.work.sfu;
-        if (role.contraction) shared_ += elements * kSharedBytesFma;
+        if (role.contraction) shared_ += elements * scalar_bytes(role);
       }
       if (level_.storage[i] == Storage::kShared) {
         shared_ += times * storage_bytes(i);
@@ -341,6 +379,20 @@ class Pricer {
       const bool alone = count(role.loops) == 1 && !level_.mma[i].use;
       if (alone && count(role.reduced) > 32) serial_us_ += kReduceUs;
     }
+  }
+
+  // What a multiply-add without tensor cores reads from shared memory: an element of either
+  // operand, one of them once for all the sums of a row that a thread holds.
+  double scalar_bytes(const Role& role) const {
+    const double held = std::max(1.0, count(role.tile) / (32.0 * level_.warps));
+    double least = 0, most = 0;
+    for (uint32_t operand : {role.contraction->left, role.contraction->right}) {
+      if (level_.storage[operand] == Storage::kReg) continue;
+      const auto size = static_cast<double>(bytes(level_.dtype[operand]));
+      least = least == 0 ? size : std::min(least, size);
+      most = std::max(most, size);
+    }
+    return kScalarConflict * (least + most / held);
   }
 
   bool whole_bits(AxisSet tile) const {
@@ -358,11 +410,31 @@ class Pricer {
     return shared && narrow ? kStoreSlots * odd : kConvertSlots;
   }
 
+  // Results that threads hold along another axis than the one in which they are stored are turned
+  // in shared memory, where a column is read by as many lanes as it has vectors, all in one bank.
+  void turn(const Traffic& store) {
+    constexpr double kFew = 4, kVectorBytes = 16;
+    const double tile = count(p_.roles[store.computation].tile);
+    if (uses_mma() || store.element_bytes >= 4 || tile <= kFew * 32 * level_.warps) return;
+    const Traffic* most = nullptr;
+    for (const Traffic& t : p_.traffic) {
+      const bool held = !t.is_store && level_.storage[t.computation] == Storage::kReg;
+      if (held && (most == nullptr || bytes_of(t) > bytes_of(*most))) most = &t;
+    }
+    if (most == nullptr || most->run.empty() || !(most->run & store.run).empty()) return;
+    const double lanes =
+        std::clamp(count(store.run) * store.element_bytes / kVectorBytes, 1.0, 32.0);
+    shared_ += blocks_ * tile * 4 * lanes;
+  }
+
+  double bytes_of(const Traffic& t) const { return count(t.index - p_.grid) * t.element_bytes; }
+
   void transfers() {
     const double busy = std::min(blocks_, m_.sms * out_.resident);
     for (size_t i = 0; i < p_.traffic.size(); ++i) {
       const Traffic& t = p_.traffic[i];
       if (!t.is_store && repeated(t.computation)) continue;
+      if (t.is_store) turn(t);
       const double moved = blocks_ * count((t.index | t.times) - p_.grid) * t.element_bytes;
       double unique = count(t.index) * t.element_bytes;
       if (t.tensor_bytes > 0) unique = std::min(unique, t.tensor_bytes);
@@ -374,7 +446,10 @@ class Pricer {
       for (size_t j = 0; j < i; ++j) again |= !t.is_store && p_.traffic[j].tensor == t.tensor;
       // Rows shorter than what memory moves at once waste the rest of it.
       const double run = count(t.run) * t.element_bytes;
-      const double waste = std::pow(std::max(1.0, kShortestRun / run), m_.bulk ? kShortRunLoss : 1);
+      const double line = 1 + kPartOfLine * std::max(0.0, kLine / run - 1);
+      const bool copied = bulk_ && !t.is_store && staged(t.computation);
+      const double waste =
+          std::max(line, std::pow(std::max(1.0, kShortestRun / run), copied ? kShortRunLoss : 1));
       const double slice = unique / std::max(1.0, count(t.index & p_.grid));
       if (!again || slice * busy > kMostL2Share * m_.l2_bytes) {
         (t.is_store ? written_ : read_) += unique * (unique > 1e5 ? waste : 1);
@@ -382,23 +457,34 @@ class Pricer {
     }
   }
 
+  // Bytes that a block has asked for and not yet got, of its pipeline.  One stage is being read;
+  // with more of them the next load is issued sooner after that.  Bulk copies fill the stage that
+  // was read last but one, and are started before the threads wait for those of their own
+  // iteration.
+  double staged_ahead() const {
+    const double full = bulk_ && out_.stages >= 3 ? out_.stages - 2 : out_.stages - 1;
+    const double early = bulk_ ? kStartedEarly : 0;
+    const double ahead = full + early + 0.5 * (out_.stages - 2.0) / out_.stages;
+    return stage_bytes_ * std::max(ahead, kLeastInFlight);
+  }
+
   double total() {
     const double busy = std::min(blocks_, m_.sms * out_.resident);
     const double per_sm = std::ceil(blocks_ / m_.sms);
     const double waves = std::max(1.0, std::ceil(blocks_ / (m_.sms * out_.resident)));
-    // One stage is being read; with more of them the next load is issued sooner after that.
-    const double full = m_.bulk && out_.stages >= 3 ? out_.stages - 2 : out_.stages - 1;
-    const double ahead = full + 0.5 * (out_.stages - 2.0) / out_.stages;
-    const double staged_ahead = stage_bytes_ * std::max(ahead, kLeastInFlight);
+    const double staged = staged_ahead();
     const double unstaged = std::min(kSingleShot, register_stage_ + prologue_bytes_);
-    const double in_flight = std::max({staged_ahead, unstaged, 512.0}) * busy / m_.sms;
+    const double in_flight = std::max({staged, unstaged, 512.0}) * busy / m_.sms;
     const double used = std::min(1.0, blocks_ / m_.sms);
     // What is loaded at once by blocks that all run at once waits for memory once, which is the
     // fill.
     const bool streams = waves > 1 || stage_bytes_ + register_stage_ > 0;
-    const double idle = m_.bulk && stage_bytes_ > 0 ? kIdleShareBulk : kIdleShare;
-    const double rate = streams ? hbm_rate(m_, in_flight) * (idle + (1 - idle) * used)
-                                : hbm_peak(m_) * std::min(1.0, kMostShareOfSm * used);
+    const double idle = bulk_ && stage_bytes_ > 0 ? kIdleShareBulk : kIdleShare;
+    // Requests of all SMs that queue for long get in each other's way.
+    const double queue = std::max(0.0, staged * busy / m_.sms / kLongQueue - 1);
+    const double rate =
+        streams ? hbm_rate(m_, in_flight) * (idle + (1 - idle) * used) / (1 + kQueueLoss * queue)
+                : hbm_peak(m_) * std::min(1.0, kMostShareOfSm * used);
     const double ragged = waves / std::max(blocks_ / (m_.sms * out_.resident), 1e-9);
     // Writes need no bytes in flight to be waited for, but they share the wires.
     const double moved = std::max(read_ / rate, (read_ + written_) / hbm_peak(m_));
@@ -424,24 +510,27 @@ class Pricer {
     const double apart =
         std::max(meets_ ? kMeetsShare / beside : 0, 1 - std::min(0.9, warps / kWarpsToOverlap));
     // What an iteration cannot overlap with itself: barriers, shuffles, the latency of a product.
-    const double steps = steps_ * (m_.bulk ? kStepUsBulk : kStepUs) * waves;
+    const double steps = steps_ * (bulk_ ? kStepUsBulk : kStepUs) * waves;
     double waited = join_us_ * waves;
     for (double turns : loaded_) waited += turns * kLoadUs * waves;
+    waited += (pipelines() - 1) * m_.fill_us * waves;
     double computing = longest + apart * (all - longest) + kStepShare * steps, loading = hbm;
     if (stage_bytes_ == 0) {
       // A block computes when it has loaded; only other blocks on the SM load meanwhile.
       loading += computing / std::min<double>(out_.resident, per_sm);
     }
-    const double l2_rate = m_.l2_rate * (m_.bulk && stage_bytes_ > 0 ? kL2GainBulk : 1);
+    const double l2_rate = m_.l2_rate * (bulk_ && stage_bytes_ > 0 ? kL2GainBulk : 1);
     const std::array<double, 5> t = {loading, l2_ / l2_rate, computing, steps,
                                      (per_sm - 1) * kBlockUs};
     out_.by_resource = {loading, t[1], units[0], units[1], units[2], units[3], t[3], t[4]};
     double sum = 0, most = 0;
     for (double x : t) sum += x, most = std::max(most, x);
     // Of a bulk stage the first rows come long before the last.
-    const double pipeline_fill = stage_bytes_ * busy / rate * (m_.bulk ? 0.5 : 1);
-    const double turns = m_.bulk && stage_bytes_ > 0 ? count(p_.loops) * waves * kTurnUsBulk : 0;
-    const double compute_loss = m_.bulk ? kComputeLossBulk : kComputeLoss;
+    const double pipeline_fill = stage_bytes_ * busy / rate * (bulk_ ? 0.5 : 1);
+    const double turns = bulk_ && stage_bytes_ > 0 ? count(p_.loops) * waves * kTurnUsBulk : 0;
+    // With two stages the copies of the next wait until all threads have read the last.
+    const double apart_loss = out_.stages == 2 ? kComputeLossTwo : kComputeLossBulk;
+    const double compute_loss = bulk_ ? apart_loss : kComputeLoss;
     return m_.launch_us + m_.fill_us + most + kOverlapLoss * (sum - most) +
            (compute_loss - kOverlapLoss) * std::min(loading, computing) + pipeline_fill + turns +
            waited + serial_us_ + (joined_ > 1 ? kJoinUs * std::max(1.0, joined_ / kJoinWarps) : 0);
@@ -451,7 +540,12 @@ class Pricer {
   const std::vector<int64_t>& extents_;
   const Machine& m_;
   ThreadLevel& level_;
+  const Known& known_;
   KernelPrice out_;
+  int least_stages_ = 1, most_stages_ = 1;
+  bool bulk_ = false;
+  double fixed_ = 0;   // bytes of shared memory besides the stages
+  double others_ = 1;  // blocks that an SM holds as far as registers and threads go
   double blocks_ = 1;
   double stage_bytes_ = 0, register_stage_ = 0, prologue_bytes_ = 0;
   double read_ = 0, written_ = 0, l2_ = 0, shared_ = 0, tensor_ = 0, alu_ = 0, sfu_ = 0, steps_ = 0;
@@ -465,14 +559,15 @@ class Pricer {
 
 KernelPrice price(const KernelProfile& profile, const Kernel& kernel,
                   const std::vector<int64_t>& extents, const Machine& machine, int warp_choice,
-                  ThreadLevel& level) {
-  return Pricer(profile, kernel, extents, machine, warp_choice, level).run();
+                  ThreadLevel& level, const Known& known) {
+  return Pricer(profile, kernel, extents, machine, warp_choice, level, known).run();
 }
 
 KernelPrice price(const KernelProfile& profile, const Kernel& kernel,
-                  const std::vector<int64_t>& extents, const Machine& machine, int warp_choice) {
+                  const std::vector<int64_t>& extents, const Machine& machine, int warp_choice,
+                  const Known& known) {
   ThreadLevel level;
-  return price(profile, kernel, extents, machine, warp_choice, level);
+  return price(profile, kernel, extents, machine, warp_choice, level, known);
 }
 
 }  // namespace sundog::search

@@ -60,12 +60,20 @@ struct KernelPrice {
   std::array<double, 8> by_resource{};
 };
 
+// What is known of a kernel that is finished; 0: it is still to be chosen or guessed.
+struct Known {
+  int stages = 0;            // of loops with copies ahead
+  int registers = 0;         // a thread, as a compiler counts them
+  double spilled_bytes = 0;  // that a thread puts into memory and takes back for lack of them
+};
+
 // require: `extents` has one entry a factor of the kernel.
 KernelPrice price(const KernelProfile& profile, const Kernel& kernel,
-                  const std::vector<int64_t>& extents, const Machine& machine, int warp_choice);
+                  const std::vector<int64_t>& extents, const Machine& machine, int warp_choice,
+                  const Known& known = {});
 // Likewise; `level` is memory to use again, and holds what the threads do afterwards.
 KernelPrice price(const KernelProfile& profile, const Kernel& kernel,
                   const std::vector<int64_t>& extents, const Machine& machine, int warp_choice,
-                  ThreadLevel& level);
+                  ThreadLevel& level, const Known& known = {});
 
 }  // namespace sundog::search

@@ -13,6 +13,7 @@
 #include "core/arithmetic.h"
 #include "core/check.h"
 #include "core/via.h"
+#include "search/early_loads.h"
 #include "search/merge_repeats.h"
 #include "search/settle.h"
 #include "search/trim_masked.h"
@@ -31,17 +32,20 @@ constexpr double kFewCombinations = 64;  // of sizes: all of them are tried
 
 }  // namespace
 
-std::vector<int64_t> tile_candidates(int64_t extent, bool looped, const Machine& machine) {
+std::vector<int64_t> tile_candidates(int64_t extent, bool looped, const Machine& machine,
+                                     bool alone) {
   std::set<int64_t> out;
   if (extent <= 1) return {std::max<int64_t>(extent, 0)};
-  if (!looped) out.insert(1);
+  if (!looped || !alone) out.insert(1);
   const int64_t widest = looped ? kLongestStep : kWidestTile;
   if (extent <= (looped ? kLongestRow : kWidestTile)) out.insert(extent);
   for (int64_t t = kAtom; t < extent && t <= widest; t *= 2) out.insert(t);
-  if (!looped) {
+  if (!looped || !alone) {
     for (int64_t t : {2, 4, 8}) {
       if (t < extent) out.insert(t);
     }
+  }
+  if (!looped) {
     // Multiples of the atom that divide the axis; of an axis that none divides, those that waste
     // little.
     for (int64_t t = kAtom; t < extent && t <= widest; t += kAtom) {
@@ -99,11 +103,14 @@ class Descent {
   Descent(KernelPlan& plan, const KernelProfile& profile, const std::vector<int64_t>& parts,
           const Machine& machine)
       : plan_(plan), profile_(profile), parts_(parts), machine_(machine) {
+    const auto loops = std::count_if(plan.splits.begin(), plan.splits.end(),
+                                     [](const Split& s) { return s.looped; });
     for (Split& s : plan.splits) {
       if (s.whole_part >= 0) s.extent = parts[static_cast<size_t>(s.whole_part)];
       const int64_t extent = part_extent(s.extent, count(s));
-      candidates_.push_back(s.outer == kNoFactor ? std::vector<int64_t>{extent}
-                                                 : tile_candidates(extent, s.looped, machine));
+      candidates_.push_back(s.outer == kNoFactor
+                                ? std::vector<int64_t>{extent}
+                                : tile_candidates(extent, s.looped, machine, loops < 2));
     }
     candidates_.push_back({1, 2});  // of warps
     extents_ = priced_extents(plan.kernel);
@@ -353,8 +360,11 @@ Kernel finish_kernel(const MuGraph& graph, const KernelPlan& plan, const Machine
   for (size_t i = 0; i < kernel.computations.size(); ++i) {
     kernel.computations[i].warps = level.splits[i];
   }
-  set_stages(kernel.body, kernel,
-             std::max(1, price(p, kernel, extents, machine, warp_choice).stages), machine.bulk);
+  const KernelPrice priced = price(p, kernel, extents, machine, warp_choice);
+  set_stages(kernel.body, kernel, std::max(1, priced.stages), machine.bulk);
+  double blocks = 1;
+  for (AxisId f : kernel.grid) blocks *= static_cast<double>(extents[f]);
+  start_loads_early(graph, kernel, blocks <= machine.sms * priced.resident);
   return kernel;
 }
 
@@ -450,29 +460,43 @@ std::optional<MuGraph> finish_joined(GraphPlan plan, std::vector<std::vector<int
   return graph;
 }
 
-KernelPrice price_of(const MuGraph& graph, const Kernel& kernel, const Machine& machine) {
-  // A finished kernel has its warps: they say which choice was made.
+namespace {
+
+// The stages of the loops with copies ahead; 0 if there is none.
+int stages_of(const std::vector<Statement>& body) {
+  int most = 0;
+  for (const Statement& s : body) {
+    const auto* loop = std::get_if<Loop>(&s.node);
+    if (loop == nullptr) continue;
+    most = std::max({most, loop->stages > 1 ? loop->stages : 0, stages_of(loop->body)});
+  }
+  return most;
+}
+
+}  // namespace
+
+KernelPrice price_of(const MuGraph& graph, const Kernel& kernel, const Machine& machine,
+                     Known known) {
+  // A finished kernel has its stages, and its warps: they say which choice was made.
   std::set<std::string> wide;
   for (const Computation& c : kernel.computations) {
     if (c.dtype == DType::kF32) wide.insert(c.name);
   }
   const KernelProfile p = profile(graph, kernel, wide);
   const std::vector<int64_t> extents = priced_extents(kernel);
-  const KernelPrice one = price(p, kernel, extents, machine, 1);
-  return one.warps == kernel.warps ? one : price(p, kernel, extents, machine, 2);
+  known.stages = stages_of(kernel.body);
+  const KernelPrice one = price(p, kernel, extents, machine, 1, known);
+  return one.warps == kernel.warps ? one : price(p, kernel, extents, machine, 2, known);
 }
 
-double predict(const MuGraph& graph, const Kernel& kernel, const Machine& machine) {
-  return price_of(graph, kernel, machine).us;
-}
-
-double predict(const MuGraph& graph, const Machine& machine) {
+double predict(const MuGraph& graph, const Machine& machine, std::span<const Known> known) {
   double us = 0;
-  for (const Kernel& kernel : graph.kernels) {
-    if (&kernel == &graph.kernels.front()) continue;
+  for (size_t k = 0; k < graph.kernels.size(); ++k) {
+    const Kernel& kernel = graph.kernels[k];
+    us += price_of(graph, kernel, machine, k < known.size() ? known[k] : Known()).us;
+    if (k == 0) continue;
     us -= kernel.via == Via::kKernel ? machine.overlap_us : machine.launch_us - machine.arrive_us;
   }
-  for (const Kernel& kernel : graph.kernels) us += predict(graph, kernel, machine);
   return us;
 }
 

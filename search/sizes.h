@@ -3,6 +3,7 @@
 
 #include <limits>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "search/cost.h"
@@ -17,8 +18,10 @@ struct SizedKernel {
   std::vector<int64_t> tiles;  // one a split, and the choice of warps
 };
 
-// Tile extents worth trying along an axis of `extent` values.
-std::vector<int64_t> tile_candidates(int64_t extent, bool looped, const Machine& machine);
+// Tile extents worth trying along an axis of `extent` values.  `alone`: no other axis is looped,
+// with which a step shorter than the tensor-core atom could make a tile that is deep enough.
+std::vector<int64_t> tile_candidates(int64_t extent, bool looped, const Machine& machine,
+                                     bool alone = true);
 // Numbers of parts worth trying for a reduced axis.
 std::vector<int64_t> part_candidates(int64_t extent, const Machine& machine);
 
@@ -50,10 +53,11 @@ std::optional<MuGraph> finish_joined(GraphPlan plan, std::vector<std::vector<int
                                      const std::vector<int64_t>& part_counts,
                                      const Machine& machine, size_t joined);
 
-// Price of a finished kernel, with the warps that it has.
-KernelPrice price_of(const MuGraph& graph, const Kernel& kernel, const Machine& machine);
-// Predicted time of it, us.
-double predict(const MuGraph& graph, const Kernel& kernel, const Machine& machine);
-double predict(const MuGraph& graph, const Machine& machine);
+// Price of a finished kernel, with the warps and stages that it has.
+KernelPrice price_of(const MuGraph& graph, const Kernel& kernel, const Machine& machine,
+                     Known known = {});
+// Predicted time of a µGraph, us.  `known`: of its kernels, in their order; fewer: nothing of those
+// that are missing.
+double predict(const MuGraph& graph, const Machine& machine, std::span<const Known> known = {});
 
 }  // namespace sundog::search

@@ -93,14 +93,20 @@ class Chooser {
     if (!c || count(c->batch) > 1) return;
     const DType left = roles_[c->left].operand_dtype, right = roles_[c->right].operand_dtype;
     if (left != right || left == DType::kF32) return;
-    level_.mma[i] = choose_mma(count(c->m), count(c->n), count(c->k));
+    level_.mma[i] = choose_mma(count(c->m), count(c->n), depth(c->k));
     // Where either side may be M, it is the one that another product leaves in registers.
-    const MmaChoice turned = choose_mma(count(c->n), count(c->m), count(c->k));
+    const MmaChoice turned = choose_mma(count(c->n), count(c->m), depth(c->k));
     const bool either = !level_.mma[i].swap && !turned.swap;
     if (either && !roles_[c->right].is_load && follows_product(c->right) &&
         !follows_product(c->left)) {
       level_.mma[i].swap = true;
     }
+  }
+
+  // Of a product: the atom cuts the longest of its reduced axes and runs over the others.
+  double depth(AxisSet k) const {
+    const auto longest = static_cast<double>(extents_[widest(k)]);
+    return round_up(longest, kAtomK) * count(k) / longest;
   }
 
   bool feeds_mma(uint32_t i) const {

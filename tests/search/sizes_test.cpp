@@ -45,6 +45,13 @@ TEST(SizesTest, TileCandidatesLieWithinTheAxis) {
   }
 }
 
+// Steps along two axes make a tile together.
+TEST(SizesTest, StepsAreShorterThanTheAtomWhereTwoAxesAreLooped) {
+  EXPECT_EQ(tile_candidates(32, true, h200()), (std::vector<int64_t>{16, 32}));
+  EXPECT_EQ(tile_candidates(32, true, h200(), /*alone=*/false),
+            (std::vector<int64_t>{1, 2, 4, 8, 16, 32}));
+}
+
 TEST(SizesTest, FinishedKernelsCoverTheirAxes) {
   for (const auto& [n, h, d] : {std::tuple{8, 64, 64}, {3, 257, 4095}, {1, 127, 48}}) {
     const Program program = matmul(n, h, d);

@@ -1,0 +1,21 @@
+# program: ../../../programs/layer_norm_linear.sd b=16
+# measured_us: 13.961
+ugraph layer_norm_linear of layer_norm_linear {
+  kernel k0 grid(b.o, d.o) warps(8) {
+    split b = b.o * b.i(8)
+    split d = d.o * d.i(48)
+    ws[d.i, h] = w : shared bf16
+    xs[b.i, h] = x : reg bf16
+    gs[h] = g : reg bf16
+    ss[h] = s : reg bf16
+    cs[d.i] = c : reg bf16
+    t2[b.i] = sum[h](xs) : reg f32
+    u_2[b.i, h] = xs - t2 / size(h) : reg f32
+    t9[b.i] = sum[h](u_2 * u_2) : reg f32
+    t11[b.i] = rsqrt(t9 / size(h) + 1e-5) : reg f32
+    n[b.i, h] = u_2 * t11 * gs + ss : shared bf16
+    t21[b.i, d.i] = sum[h](n * ws) : reg f32 mma(m16n8k16, swap) warps(h/8)
+    y_2[b.i, d.i] = t21 + cs : reg f32
+    store y_2 -> y
+  }
+}

@@ -1,0 +1,22 @@
+# program: ../../../programs/rms_norm.sd b=8
+# measured_us: 16.136
+ugraph rms_norm of rms_norm {
+  tensor p_t4: f32[n]
+  kernel k0 grid(n) warps(16) {
+    xs[h] = X : reg f16
+    t4[] = sum[h](xs * xs) : reg f32
+    store t4 -> p_t4
+  }
+  kernel k1 grid(d.o) warps(8) {
+    split h = h.o * h.i(256)
+    split d = d.o * d.i(48)
+    p_t4s[n] = p_t4 : reg f32
+    loop h.o stages(5) bulk {
+      xs[n, h.i] = X : shared f16
+      ws[h.i, d.i] = W : shared f16
+      t13[n, d.i] = sum[h.o, h.i](xs * ws) : reg f32 mma(m16n8k16) warps(h.i/8)
+    }
+    o[n, d.i] = rsqrt(p_t4s / size(h) + 1e-6) * t13 : reg f32
+    store o -> O
+  }
+}
