@@ -8,6 +8,7 @@
 #include <mutex>
 #include <thread>
 
+#include "cli/compile_rows.h"
 #include "cli/evidence.h"
 #include "cli/graph_view.h"
 #include "cli/schedule_check.h"
@@ -310,29 +311,6 @@ Status time_on_gpu(PipelineResult& result, const Program& program, const Device&
   return {};
 }
 
-// Compiles a row where a CUDA compiler is found; false if that compiler refuses it.
-bool passes_compiler(Row& row, PipelineResult& result, const Device& device,
-                     const PipelineOptions& options) {
-  if (!row.compiler.empty() || stopped(options)) return true;
-  if (options.progress) options.progress("compiling " + row.candidate.structure);
-  codegen::CompileOptions compile;
-  compile.limits.seconds = options.compile_s;
-  compile.limits.stop = options.stop;
-  Result<codegen::CompiledModule> module =
-      codegen::compile(row.generated->cuda, device.arch, compile);
-  if (module.ok()) {
-    row.compiler = module->compiler;
-    row.resources = std::move(module->kernels);
-    return true;
-  }
-  if (module.error().code == ErrorCode::kFailed && !stopped(options)) {
-    row.dropped = "compiler: " + module.error().message;
-    return false;
-  }
-  result.notes.push_back("not compiled: " + module.error().message);
-  return true;
-}
-
 // Runs a row's kernels in the emulator; whether they are right.  What the emulator cannot run for
 // reasons of its own (no compiler, out of time) is noted and held against nobody.
 bool passes_emulator(Row& row, PipelineResult& result, const Program& program, const Device& device,
@@ -498,6 +476,11 @@ Result<PipelineResult> run_pipeline(const Program& program, const Device& device
     result.timing =
         timed.ok() ? "timed on " + options.gpu->name : "not timed: " + timed.error().message;
     if (!timed.ok()) result.notes.push_back(result.timing);
+  }
+  if (!options.gpu) {
+    rank_by_compiler(result.rows, device, [&](Row& row) {
+      passes_compiler(row, result, device, options);
+    });
   }
   SUNDOG_RETURN_IF_ERROR(choose_best(result, program, device, options, judge));
   // Its head tells of the checks that it has passed since it was generated.
