@@ -108,6 +108,22 @@ class Optimize(unittest.TestCase):
 
 
 @support.needs_torch
+class Rounding(unittest.TestCase):
+    """Between two operators PyTorch rounds to the type of the result: the program may, and in 16 bits only."""
+
+    def program(self, dtype):
+        torch.manual_seed(0)
+        args = (torch.randn(4, 32).to(dtype), torch.randn(32).to(dtype), torch.randn(32, 16).to(dtype))
+        return st.optimize(rms_norm_linear, args, **OPTIONS).kernel.program.text
+
+    def test_operands_of_products_are_cast(self):
+        self.assertIn("bf16) * w", self.program(torch.bfloat16).replace("arg2_1", "w"))
+
+    def test_nothing_is_cast_in_single_precision(self):
+        self.assertNotIn("cast(", self.program(torch.float32))
+
+
+@support.needs_torch
 class Contract(unittest.TestCase):
     def test_aliases_are_those_of_eager(self):
         def function(x):

@@ -18,6 +18,7 @@ from sundog.program import Program
 from sundog.torch import measure
 from sundog.torch.lowering import DTYPES, FLOATS, Builder, Ref, Unsupported, lower_node
 from sundog.torch.partition import Group, Partition
+from sundog.torch.rounding import as_stored
 from sundog.torch.runtime import Expected, FusedKernel
 
 log = logging.getLogger("sundog")
@@ -140,7 +141,7 @@ class Lowering:
 
     def _lowered(self, node: Any) -> Any:
         self.culprit = node.name
-        return lower_node(self.builder, node, self.value_of)
+        return as_stored(self.builder, node, lower_node(self.builder, node, self.value_of))
 
     def _name(self, node: Any) -> str:
         """The name of a tensor in the program: the node's, numbered within the program and not within the model, so

@@ -137,6 +137,7 @@ Lower = Callable[..., Any]
 OPERATORS: dict[Any, Lower] = {}
 VIEWS: set[Any] = set()
 HEAVY: set[Any] = set()  # matrix products
+COPIES: set[Any] = set()  # results are numbers of an operand
 REDUCTIONS: set[Any] = set()
 JOINS: set[Any] = set()  # tensors put side by side
 
@@ -235,7 +236,7 @@ def _clamp_max(b: Builder, x: Ref, high: Any) -> Ref:
     return b.elementwise("min", x, high)
 
 
-@lowers("_to_copy", "to.dtype")
+@lowers("_to_copy", "to.dtype", into=COPIES)
 def _to_copy(b: Builder, x: Ref, dtype: Any = None, **_: Any) -> Ref:
     x = b.number(x)
     if dtype in FLOATS and torch.finfo(dtype).bits < 64:
@@ -245,7 +246,7 @@ def _to_copy(b: Builder, x: Ref, dtype: Any = None, **_: Any) -> Ref:
     raise Unsupported(f"a conversion to {dtype}")
 
 
-@lowers("clone", "contiguous", "lift_fresh_copy", "alias_copy", "copy")
+@lowers("clone", "contiguous", "lift_fresh_copy", "alias_copy", "copy", into=COPIES)
 def _clone(b: Builder, x: Ref, *source: Any, **_: Any) -> Ref:
     return b.elementwise("add", source[0], 0) if source and isinstance(source[0], Ref) else x
 
