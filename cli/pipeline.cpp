@@ -478,9 +478,8 @@ Result<PipelineResult> run_pipeline(const Program& program, const Device& device
     if (!timed.ok()) result.notes.push_back(result.timing);
   }
   if (!options.gpu) {
-    rank_by_compiler(result.rows, device, [&](Row& row) {
-      passes_compiler(row, result, device, options);
-    });
+    rank_by_compiler(result.rows, device,
+                     [&](Row& row) { passes_compiler(row, result, device, options); });
   }
   SUNDOG_RETURN_IF_ERROR(choose_best(result, program, device, options, judge));
   // Its head tells of the checks that it has passed since it was generated.
