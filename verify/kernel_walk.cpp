@@ -76,9 +76,11 @@ void KernelWalk::run() {
 
 void KernelWalk::statements(const std::vector<EmittedStatement>& list, size_t from) {
   const auto integers = integers_;
+  const auto truths = truths_;
   const auto pointers = pointers_;
   for (size_t i = from; i < list.size(); ++i) statement(list[i]);
   integers_ = integers;
+  truths_ = truths;
   pointers_ = pointers;
 }
 
@@ -100,6 +102,7 @@ void KernelWalk::statement(const EmittedStatement& s) {
         break;
       case EmittedStatement::kLambda:
         lambdas_[s.name] = {s.parameters, &s.body[0]};
+        prologues_.erase(s.name);  // of another loop's
         break;
       case EmittedStatement::kExpression:
         visit(s.expressions[0]);
@@ -115,6 +118,7 @@ void KernelWalk::statement(const EmittedStatement& s) {
 void KernelWalk::declaration(const EmittedStatement& s) {
   types_[s.name] = s.type;
   integers_.erase(s.name);
+  truths_.erase(s.name);
   pointers_.erase(s.name);
   tiles_.erase(s.name);
   if (s.type == "float") changed_.insert(s.name);
@@ -146,6 +150,9 @@ void KernelWalk::declaration(const EmittedStatement& s) {
     return;
   }
   visit(value);
+  if (s.type == "bool") {
+    if (const auto holds = condition(value)) truths_[s.name] = *holds;
+  }
   if (s.type == "int" || s.type == "int64_t" || s.type == "bool") {
     if (const std::optional<SymbolicInt> integer = this->integer(value)) {
       integers_[s.name] = *integer;
@@ -165,12 +172,15 @@ void KernelWalk::branch(const EmittedStatement& s) {
   const std::optional<std::string> taken = condition(s.expressions[0]);
   const auto pending = pending_, copies = copies_;
   const bool barriers = has_barrier(s);
+  if (barriers && !taken) return problem("a condition of a barrier");
+  const Prologues before = prologues_;
   for (size_t i = 0; i < s.body.size(); ++i) {
     if (taken) conditions_.push_back(i == 0 ? *taken : "(not " + *taken + ")");
     ++branches_;
     statements(s.body[i].body);
     --branches_;
     if (taken) conditions_.pop_back();
+    forget_prologues(before);
   }
   if (!barriers) return;  // barriers on one way only
   add_to(pending_, pending);
@@ -221,13 +231,17 @@ void KernelWalk::own_loop(const EmittedStatement& s, const SymbolicInt& begin,
   v.high = std::min(v.high, end.high - 1);
   conditions_.push_back(less(v, end));
   integers_[s.name] = v;
+  const Prologues before = prologues_;
   statements(s.body[0].body);
+  forget_prologues(before);
   conditions_.pop_back();
 }
 
 void KernelWalk::uniform_loop(const EmittedStatement& s, const SymbolicInt& begin,
                               const SymbolicInt& end) {
+  run_alike("a loop with a barrier", {begin, end});
   const auto pending = pending_, copies = copies_;
+  const Prologues prologues = prologues_;
   const SymbolicInt first = symbol(begin.low, end.high - 1, true);
   require(first, "(bvsle " + begin.text + " " + first.text + ")");
   require(first, less(first, end));
@@ -248,6 +262,7 @@ void KernelWalk::uniform_loop(const EmittedStatement& s, const SymbolicInt& begi
   repeating_ = true;
   statements(body);
   repeating_ = repeating;
+  forget_prologues(prologues);
   // It may have been the only one, or there is none.
   add_to(pending_, pending_once);
   add_to(copies_, copies_once);
@@ -264,12 +279,19 @@ void KernelWalk::note_prologue(const EmittedStatement& s, const SymbolicInt& beg
   const Expression* load = guarded_call(body[0]);
   if (load == nullptr || !lambdas_.contains(load->text)) return;
   if (!begin.is_constant() || begin.low != 0 || !end.is_constant()) return;
-  const bool stage = load->parts.size() == 2 && load->parts[1].kind == Expression::kName &&
-                     load->parts[1].text == s.name;
-  integers_[s.name] = number(0);
-  const std::optional<SymbolicInt> first = integer(load->parts[0]);
+  const Expression& guard = body[0].expressions[0];
+  const bool form = load->parts.size() == 2 && load->parts[1].kind == Expression::kName &&
+                    load->parts[1].text == s.name && guard.kind == Expression::kBinary &&
+                    guard.text == "<";
+  if (!form || end.low < 1) return;
+  const SymbolicInt which = symbol(0, end.low - 1, false);
+  integers_[s.name] = which;
+  const std::optional<SymbolicInt> tile = integer(load->parts[0]), asked = integer(guard.parts[0]),
+                                   last = integer(guard.parts[1]);
   integers_.erase(s.name);
-  if (stage && first) prologues_[load->text] = {end.low, *first};
+  if (!tile || !asked || !last) return;
+  ask_same("the copies before a loop are of the tiles that there are", *asked, *tile);
+  prologues_[load->text] = {end.low, which, *tile, *last};
 }
 
 std::optional<KernelWalk::Ring> KernelWalk::ring_of(const EmittedStatement& s) {
@@ -299,6 +321,7 @@ std::optional<KernelWalk::Ring> KernelWalk::ring_of(const EmittedStatement& s) {
 // stage of u is (u - begin) % (A + 1), in the prologue too.
 void KernelWalk::ring_loop(const EmittedStatement& s, const Ring& ring, const SymbolicInt& begin,
                            const SymbolicInt& end) {
+  run_alike("a loop with a barrier", {begin, end});
   const auto before = pending_;
   if (ring.fenced) {
     for (MemoryAccess& a : unseen_) a.fenced = true;
@@ -334,14 +357,13 @@ void KernelWalk::ring_loop(const EmittedStatement& s, const Ring& ring, const Sy
     const std::optional<SymbolicInt> issued = integer(load.parts[1]);
     const SymbolicInt expected =
         rest(plus(minus(v, begin), number(ring.ahead)), number(ring.ahead + 1));
-    const SymbolicInt& first = prologues_[ring.loader].first;
-    if (issued) {
-      questions.push_back({"the stage of a copy is that of its tile",
-                           question({"(not (= " + issued->text + " " + expected.text + "))"}),
-                           true});
-      questions.push_back({"the copies before a loop are those of its first iterations",
-                           question({"(not (= " + first.text + " " + begin.text + "))"}), true});
-    }
+    const std::optional<SymbolicInt> tile = integer(load.parts[0]);
+    if (!issued || !tile) return problem("a ring of copies");
+    ask_same("the stage of a copy is that of its tile", *issued, expected);
+    ask_same("a copy is of the tile that many iterations ahead", *tile,
+             plus(v, number(ring.ahead)));
+    ask_first(prologues_[ring.loader], begin, end);
+    prologues_.erase(ring.loader);
   } else {
     problem("a ring of copies");
   }
@@ -355,7 +377,25 @@ void KernelWalk::ring_loop(const EmittedStatement& s, const Ring& ring, const Sy
   if (begin.high >= end.low) add_to(pending_, before);
 }
 
+void KernelWalk::forget_prologues(const Prologues& before) {
+  std::erase_if(prologues_, [&](const auto& prologue) {
+    const auto known = before.find(prologue.first);
+    return known == before.end() || known->second.at.text != prologue.second.at.text;
+  });
+}
+
+void KernelWalk::run_alike(const std::string& what, const std::vector<SymbolicInt>& integers) {
+  const auto of_thread = [](const std::string& text) {
+    return text.find("v!") != std::string::npos;
+  };
+  const bool apart = std::any_of(conditions_.begin(), conditions_.end(), of_thread) ||
+                     std::any_of(integers.begin(), integers.end(),
+                                 [&](const SymbolicInt& x) { return of_thread(x.text); });
+  if (apart) fault(what + " that not all threads of a block run alike");
+}
+
 void KernelWalk::barrier() {
+  run_alike("a barrier", {});
   pending_.clear();
   stored_ = published_ = false;
   std::erase_if(unseen_, [](const MemoryAccess& a) { return a.fenced; });

@@ -96,6 +96,9 @@ class KernelWalk {
   void branch(const EmittedStatement& s);
   void call_lambda(const std::string& name, const std::vector<SymbolicInt>& arguments);
   void barrier();
+  // What all threads of a block must run alike: a fault if a condition around it, or one of these
+  // integers, is another one in another thread.
+  void run_alike(const std::string& what, const std::vector<SymbolicInt>& integers);
 
   // --- what happens behind the threads' backs (kernel_walk_async.cpp)
   struct TensorMap {
@@ -104,9 +107,11 @@ class KernelWalk {
   struct Barriers {
     int64_t count = 0, arrivals = 0;  // how many there are; after how many a phase is complete
   };
+  // The copies before a loop: of which tile each of them is.
   struct FirstCopies {
     int64_t ahead = 0;
-    std::string tile, end;  // of the first, and of the loop, as terms
+    SymbolicInt at, tile;  // the tile of copy `at`, a symbol
+    SymbolicInt end;       // of the tiles that there are
   };
   struct MatrixTile {
     std::string name;
@@ -169,12 +174,17 @@ class KernelWalk {
   // --- questions
   void ask_bounds(const MemoryAccess& a);
   void ask_race(const MemoryAccess& a, const MemoryAccess& b, bool same_thread_too, bool grid);
+  // That two integers are always the same.
+  void ask_same(const std::string& what, const SymbolicInt& a, const SymbolicInt& b);
+  // That the copies before a loop are those of its first iterations.
+  void ask_first(const FirstCopies& first, const SymbolicInt& begin, const SymbolicInt& end);
   std::string question(const std::vector<std::string>& assertions) const;
   void problem(const std::string& what);
 
   const EmittedFunction& function_;
   const EmittedKernel& kernel_;
   std::map<std::string, SymbolicInt> integers_;
+  std::map<std::string, std::string> truths_;  // variables that say whether a condition holds
   std::map<std::string, Pointer> pointers_;
   std::map<std::string, Lambda> lambdas_;
   std::map<std::string, std::string> types_;               // of other variables
@@ -183,11 +193,10 @@ class KernelWalk {
   std::vector<MemoryAccess> pending_;                        // since the last barrier
   std::vector<MemoryAccess> copies_;                         // under way
   std::map<std::string, std::vector<MemoryAccess>> stores_;  // to parameters
-  struct Prologue {
-    int64_t ahead = 0;  // copies started before a ring
-    SymbolicInt first;  // the tile of the first
-  };
-  std::map<std::string, Prologue> prologues_;  // by loader
+  using Prologues = std::map<std::string, FirstCopies>;
+  Prologues prologues_;  // of rings that are still to come, by loader
+  // Behind what may not have run: forgets the prologues that were not there `before` it.
+  void forget_prologues(const Prologues& before);
   std::map<std::string, TensorMap> maps_;
   std::map<std::string, Barriers> barriers_;
   std::map<std::string, FirstCopies> first_copies_;  // by the barriers at which they count in

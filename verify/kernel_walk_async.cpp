@@ -162,6 +162,7 @@ void KernelWalk::set_up_barriers(const EmittedStatement& s) {
   if (!is_binary(who, "==") || !is_name(who.parts[0], "tid") || literal(who.parts[1]) != 0) {
     return problem("barriers that are not made by one thread");
   }
+  if (branches_ > 0) return problem("barriers that are made under a condition");
   const auto integers = integers_;
   if (const auto taken = condition(who)) conditions_.push_back(*taken);
   bool fenced = false;
@@ -240,13 +241,14 @@ void KernelWalk::first_copies(const EmittedStatement& s) {
   const Expression* expect = find_call(guarded, "sd::mbarrier_expect");
   const auto at = barrier_at(expect->parts[0]);
   if (!at || at->index != s.name) return problem("the barrier of the first copies");
-  FirstCopies first{*ahead, {}, {}};
-  integers_[s.name] = number(0);
-  if (const auto value = integer(list[0].expressions[0])) first.tile = value->text;
-  if (const auto value = integer(guarded.expressions[0].parts[1])) first.end = value->text;
-  first_copies_[at->barrier] = first;
+  if (*ahead < 1) return fault("no tiles are copied before a loop");
+  const SymbolicInt which = symbol(0, *ahead - 1, false);
+  integers_[s.name] = which;
+  const auto tile = integer(list[0].expressions[0]);
+  const auto end = integer(guarded.expressions[0].parts[1]);
+  if (!tile || !end) return problem("the first copies of a loop");
+  first_copies_[at->barrier] = {*ahead, which, *tile, *end};
   check_bytes(list, *expect);
-  integers_[s.name] = symbol(0, *ahead - 1, false);
   if (const auto taken = condition(guarded.expressions[0])) conditions_.push_back(*taken);
   bulk_of_ = at->barrier;
   statements(list);
@@ -359,13 +361,14 @@ void KernelWalk::check_stage_numbers(const EmittedStatement& s, StageLoop& form,
   form.ahead = *ahead;
   const int64_t stages = form.stage->stages;
   const auto last = integer(guard.parts[1].parts[1]);
-  if (!last || last->text != end.text) fault("copies are started for other iterations" + where);
-  const FirstCopies first =
-      first_copies_.contains(form.full) ? first_copies_[form.full] : FirstCopies{};
-  if (first.ahead != form.ahead) fault("other tiles are copied before the loop" + where);
-  if (first.tile != begin.text || first.end != end.text) {
-    fault("the copies before the loop are not those of its first iterations" + where);
+  if (!last) return problem("which copies are started" + where);
+  ask_same("copies are started for the iterations that there are" + where, *last, end);
+  const auto first = first_copies_.find(form.full);
+  if (first == first_copies_.end() || first->second.ahead != form.ahead) {
+    return fault("other tiles are copied before the loop" + where);
   }
+  ask_first(first->second, begin, end);
+  first_copies_.erase(first);
   if (form.next->stages != stages) fault("the stages do not go round together" + where);
   if (form.ahead < 1 || form.ahead >= stages) fault("too few stages" + where);
   const auto is = [&](const std::string& variable, int64_t value) {
@@ -393,6 +396,7 @@ void KernelWalk::check_stage_numbers(const EmittedStatement& s, StageLoop& form,
 void KernelWalk::stage_loop(const EmittedStatement& s, const SymbolicInt& begin,
                             const SymbolicInt& end) {
   StageLoop form;
+  run_alike("a loop over stages", {begin, end});
   if (!find_stages(s, form)) return;
   check_stage_numbers(s, form, begin, end);
   if (!problems.empty() || !faults.empty()) return;

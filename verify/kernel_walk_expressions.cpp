@@ -171,6 +171,10 @@ std::optional<SymbolicInt> KernelWalk::integer(const Expression& e) {
 
 // As a truth value; nothing if it is about more than integers.
 std::optional<std::string> KernelWalk::condition(const Expression& e) {
+  if (e.kind == Expression::kName) {
+    const auto known = truths_.find(e.text);
+    return known == truths_.end() ? std::nullopt : std::optional(known->second);
+  }
   if (e.kind == Expression::kUnary && e.text == "!") {
     const auto x = condition(e.parts[0]);
     return x ? std::optional("(not " + *x + ")") : std::nullopt;
@@ -196,6 +200,11 @@ std::optional<std::string> KernelWalk::condition(const Expression& e) {
 
 std::optional<KernelWalk::Address> KernelWalk::address_of(const Expression& e) {
   if (e.kind == Expression::kName && pointers_.contains(e.text)) return Address{e.text, number(0)};
+  if (e.kind == Expression::kBinary && e.text == "-") {
+    const std::optional<Address> at = address_of(e.parts[0]);
+    const std::optional<SymbolicInt> less = integer(e.parts[1]);
+    return at && less ? std::optional(Address{at->name, minus(at->offset, *less)}) : std::nullopt;
+  }
   if (e.kind != Expression::kBinary || e.text != "+") return {};
   for (const size_t side : {size_t{0}, size_t{1}}) {
     const std::optional<Address> at = address_of(e.parts[side]);
@@ -311,8 +320,9 @@ void KernelWalk::assignment(const Expression& e) {
                        pointers_.contains(to.parts[0].text);
   const bool pointed = to.kind == Expression::kUnary && to.text == "*";
   if (!element && !pointed) {
-    if (to.kind == Expression::kName && integers_.contains(to.text)) {
-      problem("the integer '" + to.text + "' that changes");
+    if (to.kind == Expression::kName &&
+        (integers_.contains(to.text) || truths_.contains(to.text))) {
+      problem("the variable '" + to.text + "' that changes");
     }
     const Expression* base = &to;
     while (base->kind == Expression::kIndex) base = &base->parts[0];

@@ -122,6 +122,19 @@ void KernelWalk::ask_race(const MemoryAccess& a, const MemoryAccess& b, bool sam
   questions.push_back({std::move(what), question(assertions), true});
 }
 
+void KernelWalk::ask_same(const std::string& what, const SymbolicInt& a, const SymbolicInt& b) {
+  const bool certain = a.text == b.text;
+  const std::string other = "(not (= " + a.text + " " + b.text + "))";
+  questions.push_back({what, certain ? std::string() : question({other}), true});
+}
+
+void KernelWalk::ask_first(const FirstCopies& first, const SymbolicInt& begin,
+                           const SymbolicInt& end) {
+  ask_same("the copies before a loop are those of its first iterations", first.tile,
+           plus(begin, first.at));
+  ask_same("the copies before a loop end with its iterations", first.end, end);
+}
+
 // What the last block of a group reads of a tensor that the blocks write is written by its group.
 void KernelWalk::ask_joined() {
   for (const MemoryAccess& read : joined_reads_) {

@@ -218,10 +218,75 @@ const Slip kSlips[] = {
      "sd::sync_threads();\n  sd::fence_async_proxy();"},
     {"NoFenceOfRegisters", "sd::warpgroup_fence();", ""},
     {"NotClosed", "sd::warpgroup_commit();", ""},
+    // what not all threads do
+    {"SomeWarpsSync", "sd::fence_async_proxy();\n  sd::sync_threads();",
+     "sd::fence_async_proxy();\n  if (warp < 2) sd::sync_threads();"},
+    {"SomeWarpsStartLater", "k_o = 0; k_o < 8;", "k_o = warp % 2; k_o < 8;"},
     {"ReadWhileItRuns", "sd::warpgroup_wait(o);", "o[0][0] *= 2.0f;\n      sd::warpgroup_wait(o);"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Kernel, AsyncSlips, testing::ValuesIn(kSlips), slip_name);
+
+// The kernel with its loop over a band of tiles: neither the first nor the last is the same in all
+// blocks.  As it is emitted, the bounds stand where the barriers are made and before the loop.
+std::string bounds(int n) {
+  const auto name = [&](int i) { return "bound_" + std::to_string(n + i); };
+  const auto tile = [](const std::string& x) {
+    return "(" + x + " >= 0 ? " + x + " / 64 : -((63 - " + x + ") / 64)) + 1;\n";
+  };
+  return "const int " + name(1) + " = q_o * 128 - 100;\nconst int " + name(2) + " = " +
+         tile(name(1)) + "const int " + name(3) + " = " + name(2) + " > 0 ? " + name(2) +
+         " : 0;\nconst int " + name(4) + " = q_o * 128 + 400;\nconst int " + name(5) + " = " +
+         tile(name(4)) + "const int " + name(6) + " = " + name(5) + " < 8 ? " + name(5) + " : 8;\n";
+}
+
+std::string banded() {
+  const std::string before = "{\n" + bounds(0) + "      for (int ahead";
+  const std::string at_loop = "{\n" + bounds(6) + "    int k_o_stage";
+  const Slip changes[] = {
+      {"before", "{\n      for (int ahead", before.c_str()},
+      {"guard", "if (ahead < 8)", "if (bound_3 + ahead < bound_6)"},
+      {"first", "const int k_o = ahead;", "const int k_o = bound_3 + ahead;"},
+      {"at_loop", "{\n    int k_o_stage", at_loop.c_str()},
+      {"loop", "k_o = 0; k_o < 8;", "k_o = bound_9; k_o < bound_12;"},
+      {"issue", "k_o + 1 < 8", "k_o + 1 < bound_12"},
+  };
+  std::string text = kKernel;
+  for (const Slip& change : changes) text = with_slip(text, change);
+  return text;
+}
+
+TEST(KernelWalkAsync, ALoopMayStartAndEndAnywhere) {
+  const Safety safety = check(banded());
+  EXPECT_TRUE(safety.safe()) << to_string(safety);
+}
+
+class AsyncBandSlips : public testing::TestWithParam<Slip> {};
+
+TEST_P(AsyncBandSlips, AreFaults) {
+  const Safety safety = check(with_slip(banded(), GetParam()));
+  EXPECT_FALSE(safety.safe());
+  EXPECT_FALSE(safety.faults.empty()) << to_string(safety);
+}
+
+const Slip kBandSlips[] = {
+    {"FirstCopiesFromZero",
+     "if (bound_3 + ahead < bound_6) {\n          const int k_o = bound_3 + ahead;",
+     "if (ahead < bound_6) {\n          const int k_o = ahead;"},
+    {"FirstCopiesOfOthers", "const int k_o = bound_3 + ahead;", "const int k_o = ahead;"},
+    {"FirstCopiesFromTheBareBound",
+     "if (bound_3 + ahead < bound_6) {\n          const int k_o = bound_3 + ahead;",
+     "if (bound_2 + ahead < bound_6) {\n          const int k_o = bound_2 + ahead;"},
+    {"FirstCopiesEndElsewhere", "bound_3 + ahead < bound_6", "bound_3 + ahead < 8"},
+    {"FirstCopiesOfAnotherBand", "q_o * 128 - 100", "q_o * 128 - 36"},
+    {"LoopFromZero", "k_o = bound_9;", "k_o = 0;"},
+    {"LoopFromTheNext", "k_o = bound_9;", "k_o = bound_9 + 1;"},
+    {"LoopToAnotherEnd", "k_o < bound_12;", "k_o < 8;"},
+    {"CopiesToAnotherEnd", "k_o + 1 < bound_12", "k_o + 1 < 8"},
+    {"AnotherStage", "k_o_stage = 0", "k_o_stage = 1"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Kernel, AsyncBandSlips, testing::ValuesIn(kBandSlips), slip_name);
 
 }  // namespace
 }  // namespace sundog::verify

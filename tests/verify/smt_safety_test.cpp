@@ -99,9 +99,75 @@ const Slip kSlips[] = {
     {"ScratchOutside", "arena + 12288", "arena + 12304"},
     {"AMissingArgument", "load_h_o(ahead, ahead)", "load_h_o(ahead)"},
     {"AnUnknownPointer", "acc = 0.0f;", "acc = sd::strange(xs);"},
+    // what not all threads, or not all blocks, do
+    {"SomeThreadsSync", "  sd::sync_threads();\n  if (tid < 16)",
+     "  if (warp < 2) sd::sync_threads();\n  if (tid < 16)"},
+    {"SomeThreadsStartLater", "h_o = 0; h_o < 8;", "h_o = lane % 2; h_o < 8;"},
+    {"SomeThreadsRunTheLoop", "for (int h_o = 0;", "if (warp < 3) for (int h_o = 0;"},
+    {"SomeBlocksHaveFirstCopies", "for (int ahead = 0; ahead < 2; ++ahead) {",
+     "if (n_o > 0) for (int ahead = 0; ahead < 2; ++ahead) {"},
+    {"OnlyTheFirstIsCopiedBefore", "for (int ahead = 0; ahead < 2; ++ahead) {",
+     "for (int ahead = 0; ahead < 1; ++ahead) {"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Kernel, Slips, testing::ValuesIn(kSlips), slip_name);
+
+// The bounds of a band of tiles about the block's own, as loops that a mask trims have them.
+constexpr const char* kBand = R"(
+    const int bound_1 = n_o * 128 - 200;
+    const int bound_2 = (bound_1 >= 0 ? bound_1 / 64 : -((63 - bound_1) / 64)) + 1;
+    const int bound_3 = bound_2 > 0 ? bound_2 : 0;
+    const int bound_4 = n_o * 128 + 190;
+    const int bound_5 = (bound_4 >= 0 ? bound_4 / 64 : -((63 - bound_4) / 64)) + 1;
+    const int bound_6 = bound_5 < 8 ? bound_5 : 8;
+)";
+
+// The kernel with its loop over such a band: neither the first tile nor the last is the same in all
+// blocks.
+std::string banded() {
+  const std::string head = std::string("{") + kBand + "    const auto load_h_o";
+  std::string text = with_slip(kKernel, {"bounds", "{\n    const auto load_h_o", head.c_str()});
+  text = with_slip(text, {"first", "if (ahead < 8) load_h_o(ahead, ahead)",
+                          "if (bound_3 + ahead < bound_6) load_h_o(bound_3 + ahead, ahead)"});
+  text = with_slip(text, {"loop", "h_o = 0; h_o < 8;", "h_o = bound_3; h_o < bound_6;"});
+  text = with_slip(text, {"issue", "if (h_o + 2 < 8) load_h_o(h_o + 2, (h_o + 2) % 3)",
+                          "if (h_o + 2 < bound_6) load_h_o(h_o + 2, (h_o - bound_3 + 2) % 3)"});
+  return with_slip(text, {"stage", "= h_o % 3", "= (h_o - bound_3) % 3"});
+}
+
+TEST(SmtSafety, ALoopMayStartAndEndAnywhere) {
+  const Safety safety = check(banded());
+  EXPECT_TRUE(safety.safe()) << to_string(safety);
+}
+
+class BandSlips : public testing::TestWithParam<Slip> {};
+
+TEST_P(BandSlips, AreFaults) {
+  const Safety safety = check(with_slip(banded(), GetParam()));
+  EXPECT_FALSE(safety.safe());
+  EXPECT_FALSE(safety.faults.empty()) << to_string(safety);
+}
+
+const Slip kBandSlips[] = {
+    {"FirstCopiesFromZero", "if (bound_3 + ahead < bound_6) load_h_o(bound_3 + ahead, ahead)",
+     "if (ahead < bound_6) load_h_o(ahead, ahead)"},
+    {"FirstCopiesOfOthers", "load_h_o(bound_3 + ahead, ahead)", "load_h_o(ahead, ahead)"},
+    {"FirstCopiesFromTheBareBound",
+     "if (bound_3 + ahead < bound_6) load_h_o(bound_3 + ahead, ahead)",
+     "if (bound_2 + ahead < bound_6) load_h_o(bound_2 + ahead, ahead)"},
+    {"EverySecondFirstCopy", "if (bound_3 + ahead < bound_6) load_h_o(bound_3 + ahead, ahead)",
+     "if (bound_3 + ahead * 2 < bound_6) load_h_o(bound_3 + ahead * 2, ahead)"},
+    {"FirstCopiesEndElsewhere", "if (bound_3 + ahead < bound_6)", "if (bound_3 + ahead < bound_5)"},
+    {"LoopFromZero", "h_o = bound_3;", "h_o = 0;"},
+    {"LoopFromTheNext", "h_o = bound_3;", "h_o = bound_3 + 1;"},
+    {"LoopFromTheBareBound", "h_o = bound_3;", "h_o = bound_2;"},
+    {"LoopToTheBareBound", "h_o < bound_6;", "h_o < bound_5;"},
+    {"StageOfCopiesFromZero", "(h_o - bound_3 + 2) % 3", "(h_o + 2) % 3"},
+    {"StageReadFromZero", "(h_o - bound_3) % 3;", "h_o % 3;"},
+    {"CopiesOfAnotherTile", "load_h_o(h_o + 2,", "load_h_o(h_o + 1,"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Kernel, BandSlips, testing::ValuesIn(kBandSlips), slip_name);
 
 TEST(SmtSafety, OtherKernelsAreUndecided) {
   EXPECT_FALSE(check("").safe());
