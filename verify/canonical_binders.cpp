@@ -151,6 +151,55 @@ FormId Forms::substitute(FormId a, const IndexMap& map, const Touched& touched) 
   return result;
 }
 
+FormId Forms::oriented(FormId a) {
+  if (over_limit()) return a;
+  FormId result = 0;
+  for (const Monomial& m : std::vector<Monomial>(forms_[a].terms)) {
+    FormId product = of_monomial({m.coefficient, {}, 0});
+    if (m.exponent != 0) product = multiply(product, exp(oriented(m.exponent)));
+    for (const auto& [atom, power] : m.powers) {
+      product = multiply(product, this->power(oriented_atom(atom), power));
+    }
+    result = add(result, product);
+  }
+  return result;
+}
+
+FormId Forms::oriented_atom(AtomId id) {
+  const Atom& a = atoms_[id];
+  const auto inner = [&](size_t i) { return oriented(a.data[i]); };
+  switch (a.kind) {
+    case AtomKind::kCondition:
+      return oriented_condition(static_cast<IndexRelation>(a.data[0]), a.data[1]);
+    case AtomKind::kSum: {
+      const FormId body = inner(0);
+      if (body == a.data[0]) return of_atom(id);
+      const std::vector<VarId> binders(a.data.begin() + 1, a.data.end());
+      const std::vector<VarId> fresh = fresh_like(binders);
+      return sum(fresh, renamed(body, binders, fresh));
+    }
+    case AtomKind::kFraction:
+      return inner(0) == a.data[0] ? of_atom(id) : inner(0);
+    case AtomKind::kSqrt:
+      return sqrt(inner(0));
+    case AtomKind::kLog:
+      return log(inner(0));
+    case AtomKind::kCall:
+      return call(a.data[0], inner(1));
+    case AtomKind::kCast:
+      return cast(static_cast<DType>(a.data[0]), inner(1));
+    case AtomKind::kCompare:
+      return compare(static_cast<Relation>(a.data[0]), inner(1), 0);
+    case AtomKind::kRead:
+    case AtomKind::kSize:
+    case AtomKind::kIndex:
+    case AtomKind::kMax:
+    case AtomKind::kRunning:
+      return of_atom(id);
+  }
+  SUNDOG_CHECK(false);
+}
+
 FormId Forms::substitute_max(AtomId id, const IndexMap& map, const Touched& touched) {
   std::vector<Element> elements;
   for (const ElementId e : std::vector<ElementId>(atoms_[id].data)) {
@@ -237,38 +286,32 @@ std::optional<Forms::Merge> Forms::mergeable(const std::vector<VarId>& binders, 
                                              const std::vector<FormId>& parts) {
   if (forms_[guard].terms.empty()) return {};
   for (const AtomId condition : conditions_of(forms_[guard].terms[0])) {
-    const IndexId e = atoms_[condition].data[1];
-    if (atoms_[condition].data[0] != static_cast<uint32_t>(IndexRelation::kNotPositive)) continue;
-    for (const auto& [a, coefficient] : std::vector<Indices::Item>(indices[e].items)) {
-      const IndexAtom atom = indices.atom(a);
-      if (atom.kind != IndexAtom::kPosition || coefficient != 1) continue;
-      const DomainId axis = indices.axis_of(atom.what);
-      const IndexId inside =
-          indices.add(indices.add(indices.of_atom(a), indices.size(axis), -1), indices.constant(1));
-      if (inside != e) continue;
-      Merge merge;
-      for (size_t i = 0; i < atom.parts.size(); ++i) {
-        const std::optional<VarId> v = indices.as_variable(atom.parts[i]);
-        const bool own = v && std::find(binders.begin(), binders.end(), *v) != binders.end() &&
-                         indices.domain_of(*v) == indices.factors_of(atom.what)[i];
-        if (own) merge.gone.push_back(*v);
-      }
-      std::sort(merge.gone.begin(), merge.gone.end());
-      const bool distinct =
-          std::adjacent_find(merge.gone.begin(), merge.gone.end()) == merge.gone.end();
-      if (merge.gone.size() != atom.parts.size() || !distinct) continue;
-      merge.variable = indices.fresh(axis);
-      merge.map.emplace(a, indices.of_variable(merge.variable));
-      const bool everywhere = std::all_of(
-          forms_[guard].terms.begin(), forms_[guard].terms.end(), [&](const Monomial& m) {
-            const std::vector<AtomId> all = conditions_of(m);
-            return std::find(all.begin(), all.end(), condition) != all.end();
-          });
-      const bool alone = std::all_of(parts.begin(), parts.end(), [&](FormId part) {
-        return !intersect(forms_[substitute(part, merge.map)].free, merge.gone);
-      });
-      if (everywhere && alone) return merge;
+    const std::optional<IndexAtomId> position = inside_of(condition);
+    if (!position) continue;
+    const IndexAtom atom = indices.atom(*position);
+    Merge merge;
+    for (size_t i = 0; i < atom.parts.size(); ++i) {
+      const std::optional<VarId> v = indices.as_variable(atom.parts[i]);
+      const bool own = v && std::find(binders.begin(), binders.end(), *v) != binders.end() &&
+                       indices.domain_of(*v) == indices.factors_of(atom.what)[i];
+      if (own) merge.gone.push_back(*v);
     }
+    std::sort(merge.gone.begin(), merge.gone.end());
+    const bool distinct =
+        std::adjacent_find(merge.gone.begin(), merge.gone.end()) == merge.gone.end();
+    if (merge.gone.size() != atom.parts.size() || !distinct) continue;
+    merge.variable = indices.fresh(indices.axis_of(atom.what));
+    merge.map.emplace(*position, indices.of_variable(merge.variable));
+    const auto has_condition = [&](const Monomial& m) {
+      const std::vector<AtomId> all = conditions_of(m);
+      return std::find(all.begin(), all.end(), condition) != all.end();
+    };
+    const bool everywhere =
+        std::all_of(forms_[guard].terms.begin(), forms_[guard].terms.end(), has_condition);
+    const bool alone = std::all_of(parts.begin(), parts.end(), [&](FormId part) {
+      return !intersect(forms_[substitute(part, merge.map)].free, merge.gone);
+    });
+    if (everywhere && alone) return merge;
   }
   return {};
 }

@@ -107,6 +107,9 @@ class Forms {
   FormId condition(IndexRelation relation, IndexId index);
   // The same, so that a condition and its opposite are written with one atom.
   FormId oriented_condition(IndexRelation relation, IndexId index);
+  // The form with all its conditions so, but those of maxima: which of the two it was depended on
+  // the variables that the condition had when it was made.
+  FormId oriented(FormId a);
   FormId running(uint32_t tag, const std::vector<IndexId>& at);
   // Declares lower bounds of reads (of declared input ranges).
   void set_sign(uint32_t tensor, Sign sign) { read_signs_[tensor] = sign; }
@@ -140,6 +143,13 @@ class Forms {
   bool equal(FormId a, FormId b);
   Sign sign(FormId a) const;
   Sign sign_of_atom(AtomId a) const;
+  // Whether each tile of the first factors of a split has an index inside the axis: asked about a
+  // split and how many of its factors.
+  using HasElements = std::function<bool(SplitId, size_t)>;
+  // Whether the form is positive, sums over tiles that have elements included.
+  bool is_positive(FormId a, const HasElements& tiles);
+  // Whether a maximum has an element that no condition but those tiles can take away.
+  bool is_finite(AtomId maximum, const HasElements& tiles);
 
   const Form& operator[](FormId id) const { return forms_[id]; }
   const Atom& atom(AtomId id) const { return atoms_[id]; }
@@ -182,6 +192,10 @@ class Forms {
   FormId without_divisor(FormId a, AtomId divisor, int power);
   Monomial reciprocal(const Monomial& m);
   Sign sign_of_monomial(const Monomial& m) const;
+  bool is_positive(const Monomial& m, const std::vector<VarId>& binders, const HasElements& tiles);
+  bool holds_at_zero(AtomId condition, const std::vector<VarId>& binders, const HasElements& tiles);
+  // The position that a condition says is inside its axis, if it says that.
+  std::optional<IndexAtomId> inside_of(AtomId condition);
 
   // binders
   FormId sum_term(std::vector<VarId> binders, const Monomial& m);
@@ -215,6 +229,7 @@ class Forms {
   using Touched = std::vector<VarId>;  // variables of a map's keys, sorted
   FormId substitute(FormId a, const IndexMap& map, const Touched& touched);
   FormId substitute_atom(AtomId a, const IndexMap& map, const Touched& touched);
+  FormId oriented_atom(AtomId a);
   FormId substitute_max(AtomId a, const IndexMap& map, const Touched& touched);
   IndexId substitute_index(IndexId i, const IndexMap& map, const Touched& touched);
   // The body of a closed binder with fresh variables.

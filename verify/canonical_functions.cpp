@@ -227,6 +227,75 @@ Sign Forms::sign(FormId a) const {
   return positive ? Sign::kPositive : Sign::kNotNegative;
 }
 
+std::optional<IndexAtomId> Forms::inside_of(AtomId condition) {
+  const Atom& atom = atoms_[condition];
+  if (atom.data[0] != static_cast<uint32_t>(IndexRelation::kNotPositive)) return {};
+  const IndexId e = atom.data[1];
+  for (const auto& [a, coefficient] : std::vector<Indices::Item>(indices[e].items)) {
+    if (indices.atom(a).kind != IndexAtom::kPosition || coefficient != 1) continue;
+    const IndexId size = indices.size(indices.axis_of(indices.atom(a).what));
+    const IndexId beyond = indices.add(indices.of_atom(a), indices.constant(1));
+    if (indices.add(beyond, size, -1) == e) return a;
+  }
+  return {};
+}
+
+// Whether the condition holds where all bound variables are 0: of a position whose last parts are
+// bound it says then that the tile of the first parts has an element.
+bool Forms::holds_at_zero(AtomId condition, const std::vector<VarId>& binders,
+                          const HasElements& tiles) {
+  const std::optional<IndexAtomId> position = inside_of(condition);
+  if (!position) return false;
+  const IndexAtom atom = indices.atom(*position);
+  size_t free = 0;
+  for (size_t i = 0; i < atom.parts.size(); ++i) {
+    const std::optional<VarId> v = indices.as_variable(atom.parts[i]);
+    if (!v || indices.domain_of(*v) != indices.factors_of(atom.what)[i]) return false;
+    const bool bound = std::find(binders.begin(), binders.end(), *v) != binders.end();
+    if (!bound && free < i) return false;
+    free += bound ? 0 : 1;
+  }
+  if (free == atom.parts.size()) return false;
+  return free == 0 || tiles(atom.what, free);
+}
+
+bool Forms::is_positive(const Monomial& m, const std::vector<VarId>& binders,
+                        const HasElements& tiles) {
+  if (m.coefficient.sign() <= 0) return false;
+  return std::all_of(m.powers.begin(), m.powers.end(), [&](const auto& item) {
+    const auto [id, power] = item;
+    const Sign own = sign_of_atom(id);
+    if (own == Sign::kPositive || (own == Sign::kNotNegative && power < 0)) return true;
+    const Atom& atom = atoms_[id];
+    if (atom.kind == AtomKind::kCondition) return holds_at_zero(id, binders, tiles);
+    if (atom.kind != AtomKind::kSum) return false;
+    const std::vector<VarId> inner(atom.data.begin() + 1, atom.data.end());
+    const Form& body = forms_[atom.data[0]];
+    return body.terms.size() == 1 && is_positive(body.terms[0], inner, tiles);
+  });
+}
+
+bool Forms::is_positive(FormId a, const HasElements& tiles) {
+  const std::vector<Monomial> terms = forms_[a].terms;
+  return !terms.empty() && std::all_of(terms.begin(), terms.end(), [&](const Monomial& m) {
+    return is_positive(m, {}, tiles);
+  });
+}
+
+bool Forms::is_finite(AtomId maximum, const HasElements& tiles) {
+  const Atom& atom = atoms_[maximum];
+  if (atom.kind != AtomKind::kMax) return false;
+  return std::any_of(atom.data.begin(), atom.data.end(), [&](ElementId id) {
+    const Element& e = elements_[id];
+    if (forms_[e.guard].terms.size() != 1) return false;
+    const Monomial& guard = forms_[e.guard].terms[0];
+    const std::vector<AtomId> conditions = conditions_of(guard);
+    return conditions.size() == guard.powers.size() && guard.coefficient.is_one() &&
+           std::all_of(conditions.begin(), conditions.end(),
+                       [&](AtomId c) { return holds_at_zero(c, e.binders, tiles); });
+  });
+}
+
 // The form times `power` of a denominator, which is enough for all its terms.
 FormId Forms::without_divisor(FormId a, AtomId divisor, int power) {
   FormId result = 0;
@@ -245,6 +314,7 @@ FormId Forms::without_divisor(FormId a, AtomId divisor, int power) {
 
 bool Forms::equal(FormId a, FormId b) {
   FormId difference = subtract(a, b);
+  if (difference != 0) difference = oriented(difference);
   constexpr int kMostRounds = 32;
   for (int round = 0; round < kMostRounds && difference != 0 && !over_limit(); ++round) {
     std::optional<std::pair<AtomId, int>> divisor;

@@ -40,6 +40,8 @@ class Implications {
  public:
   FactorExtents extents;
   bool hold(const Forms& forms, const Implication& question);
+  // Whether a product of conditions follows from the conditions of another product.
+  bool follows(const Forms& forms, FormId product, FormId given);
 
  private:
   std::map<std::string, bool> known_;

@@ -40,7 +40,8 @@ class Attempt {
       }
     }
     expected_ = symbolic_outputs(algebra_, program, symbols_, tensors_, false);
-    expected_needs_ = closed(algebra_.take_needs());
+    for (const Need& need : algebra_.take_guarded()) guarded_.insert(closed(need));
+    for (const Need& need : algebra_.take_needs()) expected_needs_.insert(closed(need));
   }
 
   Proof run(const MuGraph& graph) {
@@ -60,7 +61,13 @@ class Attempt {
     }
     const AxisSymbols theirs = axis_symbols(forms_, other, program_, symbols_, fixed_sizes_);
     const std::vector<Symbolic> found = symbolic_outputs(algebra_, other, theirs, tensors, true);
-    const Needs needs = closed(algebra_.take_needs());
+    Implications implications;
+    Needs needs;
+    for (const Need& need : algebra_.take_needs()) {
+      const bool follows =
+          need.kind == Need::kInside && implications.follows(forms_, need.form, need.given);
+      if (!follows) needs.insert(closed(need));
+    }
     std::vector<Symbolic> actual;
     for (const Output& output : program_.outputs) {
       const auto at =
@@ -79,13 +86,9 @@ class Attempt {
  private:
   static constexpr size_t kMostTerms = 3000;
 
-  Needs closed(const std::vector<Need>& needs) {
-    Needs result;
-    for (const Need& need : needs) {
-      if (forms_.failure()) break;
-      result.emplace(need.kind, forms_.closed({forms_[need.form].free, forms_.one(), need.form}));
-    }
-    return result;
+  std::pair<Need::Kind, ElementId> closed(const Need& need) {
+    const std::vector<VarId> free = merged(forms_[need.form].free, forms_[need.given].free);
+    return {need.kind, forms_.closed({free, need.given, need.form})};
   }
 
   // The other program's axes of an output, each as ours.
@@ -127,18 +130,25 @@ class Attempt {
     proof.outcome = Proof::kProved;
     proof.all_sizes = !fixed_sizes_;
     proof.assumptions = assumptions_;
+    proof.leaves_out_empty_maxima = !guarded_.empty();
+    if (!guarded_.empty())
+      proof.assumptions.push_back("no maximum is empty that the program guards");
     proof.statement = statement();
     return proof;
   }
 
   // A need of the candidate that is none of the program; empty if there is none.
   std::string unmet(const Needs& needs) {
+    const auto is_own = [&](Need::Kind kind, ElementId element) {
+      const bool weaker = kind == Need::kNonZero || kind == Need::kNotNegative;
+      return expected_needs_.contains({kind, element}) || guarded_.contains({kind, element}) ||
+             (weaker && expected_needs_.contains({Need::kPositive, element}));
+    };
     for (const auto& [kind, element] : needs) {
-      bool met = expected_needs_.contains({kind, element});
-      if (kind == Need::kNonZero || kind == Need::kNotNegative) {
-        met |= expected_needs_.contains({Need::kPositive, element});
-      }
-      if (met) continue;
+      if (is_own(kind, element)) continue;
+      Element always = forms_.opened(element);
+      always.guard = forms_.one();
+      if (is_own(kind, forms_.closed(std::move(always)))) continue;
       const std::string form = forms_.text(forms_.element(element).body);
       switch (kind) {
         case Need::kNonZero:
@@ -182,7 +192,7 @@ class Attempt {
   AxisSymbols symbols_;
   std::vector<uint32_t> tensors_;
   std::vector<Symbolic> expected_;
-  Needs expected_needs_;
+  Needs expected_needs_, guarded_;
   std::vector<std::string> assumptions_;
 };
 

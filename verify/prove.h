@@ -30,6 +30,8 @@ struct Proof {
   std::string statement;   // of a proof: for which sizes it holds
   std::string reason;      // of unknown
   std::vector<std::string> assumptions;
+  // The program says what to do where a maximum is minus infinity, of which the proof says nothing.
+  bool leaves_out_empty_maxima = false;
   double seconds = 0;
 };
 

@@ -99,7 +99,8 @@ bool RangeRing::at_most_zero(const Value& a) {
 }
 
 // A positive constant and what is not negative; or, for a maximum M, the exponentials of x - M for
-// each x that M is taken over, of which one is 1.
+// each x that M is taken over, of which one is 1.  Where x is a logarithm, its exponential is no
+// formal one (exp(log l - M) = l exp(-M)); then their sum is looked for as a whole.
 bool RangeRing::away_from_zero(const Value& a) {
   if (is_positive(a)) return true;
   if (!a.nonnegative || size_of(a) < 2) return false;
@@ -111,6 +112,11 @@ bool RangeRing::away_from_zero(const Value& a) {
       return has_exponential(a, GroupRing::sub(interned(x), maximum));
     });
     if (all) return true;
+    Value sum = integer(0);
+    for (const uint32_t x : parts) {
+      sum = GroupRing::add(sum, GroupRing::exp(GroupRing::sub(interned(x), maximum)));
+    }
+    if (size_of(sum) == size_of(a) && equal(sum, a) == Sameness::kSame) return true;
   }
   return false;
 }

@@ -66,6 +66,7 @@ SymbolicKernel::SymbolicKernel(SymbolicAlgebra& algebra, const MuGraph& graph, u
         parts.push_back(indices.of_variable(variables_[f]));
       }
       const SplitId split = indices.split(symbols_.domains[a], std::move(domains));
+      symbols_.splits.emplace(split, GraphSymbols::SplitAxis{kernel, a});
       positions_.push_back(indices.of_atom(indices.atom(IndexAtom::kPosition, split, parts)));
     }
   }
@@ -131,55 +132,65 @@ Symbolic SymbolicKernel::leaf(const Term& term) {
   return algebra_.minus_infinity();
 }
 
-// The indices of the axes of a tensor at which it is read; nothing if one is not the index along an
-// axis of that size.
-std::optional<Forms::IndexMap> SymbolicKernel::element_map(const TensorDecl& tensor,
-                                                           const std::vector<IndexId>& at) {
+// Whether a dimension is read at the index along axes of its size, which is added to the map from
+// its own axes.
+bool SymbolicKernel::is_along(const IndexExpr& dim, IndexId at, Forms::IndexMap* map) {
   Indices& indices = forms_.indices;
-  Forms::IndexMap map;
-  for (size_t d = 0; d < tensor.dims.size(); ++d) {
-    const IndexExpr& dim = tensor.dims[d];
-    IndexId own = indices.constant(dim.constant);
-    for (const auto& item : dim.axes) {
-      own = indices.add(own, positions_[item.axis], item.coefficient);
-    }
-    if (own == at[d] && dim.sizes.empty()) {
-      for (const auto& item : dim.axes) {
-        if (!has_position(item.axis)) return {};
-        map.emplace(indices.atom(IndexAtom::kVariable, symbols_.variables[item.axis]),
-                    positions_[item.axis]);
-      }
-      continue;
-    }
-    AxisId axis = 0;
-    if (!dim.is_axis(&axis)) return {};
-    bool found = false;
-    for (AxisId other = 0; other < graph_.axes.size() && !found; ++other) {
-      found = positions_[other] == at[d] && symbols_.domains[other] == symbols_.domains[axis] &&
-              has_position(other);
-    }
-    if (!found) return {};
-    map.emplace(indices.atom(IndexAtom::kVariable, symbols_.variables[axis]), at[d]);
+  const auto variable_of = [&](AxisId axis) {
+    return indices.atom(IndexAtom::kVariable, symbols_.variables[axis]);
+  };
+  IndexId own = indices.constant(dim.constant);
+  for (const auto& item : dim.axes) {
+    own = indices.add(own, positions_[item.axis], item.coefficient);
   }
-  return map;
+  if (own == at && dim.sizes.empty()) {
+    for (const auto& item : dim.axes) {
+      if (!has_position(item.axis)) return false;
+      map->emplace(variable_of(item.axis), positions_[item.axis]);
+    }
+    return true;
+  }
+  AxisId axis = 0;
+  if (!dim.is_axis(&axis)) return false;
+  for (AxisId other = 0; other < graph_.axes.size(); ++other) {
+    const bool is_other = positions_[other] == at &&
+                          symbols_.domains[other] == symbols_.domains[axis] && has_position(other);
+    if (!is_other) continue;
+    map->emplace(variable_of(axis), at);
+    return true;
+  }
+  return false;
 }
 
+// What is read at another index than one along an axis has to lie inside its dimension wherever it
+// is evaluated; what was stored is a function of the index then.
 Symbolic SymbolicKernel::read(const InputTerm& input) {
   const DeviceTensor& tensor = graph_.tensors[input.tensor];
+  const bool is_input = tensor.role == TensorRole::kInput;
   std::vector<IndexId> at;
-  for (const IndexExpr& e : input.index) at.push_back(index(e));
-  const std::optional<Forms::IndexMap> map = element_map(tensor.decl, at);
-  if (tensor.role == TensorRole::kInput) {
+  Forms::IndexMap map;
+  bool plain = true;
+  for (size_t d = 0; d < input.index.size(); ++d) {
+    at.push_back(index(input.index[d]));
+    const IndexExpr& dim = tensor.decl.dims[d];
+    if (is_along(dim, at[d], &map)) continue;
+    AxisId axis = 0;
+    plain &= dim.is_axis(&axis);
+    if (!dim.is_axis(&axis)) continue;
+    algebra_.need_inside(at[d], symbols_.domains[axis]);
+    map.emplace(forms_.indices.atom(IndexAtom::kVariable, symbols_.variables[axis]), at[d]);
+  }
+  if (is_input) {
     const FormId value = forms_.read(input.tensor, at);
-    if (!map) algebra_.need_inside(value);
+    if (!plain) algebra_.need_inside(value);
     return algebra_.finite(value);
   }
   const std::optional<Symbolic>& stored = symbols_.stored[input.tensor];
-  if (!stored || !map) {
+  if (!stored || !plain) {
     fail("tensor '" + tensor.decl.name + "' is read at an index for which there is no rule");
     return algebra_.minus_infinity();
   }
-  return {forms_.substitute(stored->form, *map), forms_.substitute(stored->guard, *map)};
+  return {forms_.substitute(stored->form, map), forms_.substitute(stored->guard, map)};
 }
 
 uint32_t SymbolicKernel::running_tag(uint32_t id) {
@@ -202,6 +213,7 @@ uint32_t SymbolicKernel::running_tag(uint32_t id) {
 }
 
 Symbolic SymbolicKernel::local(uint32_t id) {
+  for (const Need& need : waiting_[id]) algebra_.need_again(need);
   if (accumulators_.contains(id)) {
     const AxisSet varies = dependences_[id].factors | AxisSet::of(loops_of_[id]);
     AxisSet fixed =

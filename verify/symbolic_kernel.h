@@ -16,7 +16,12 @@ struct GraphSymbols {
   std::vector<VarId> variables;                 // of the axes: what stored values are functions of
   std::vector<std::vector<DomainId>> factors;   // per kernel: of its factors
   std::vector<std::optional<Symbolic>> stored;  // per device tensor
-  uint32_t next_tag = 0;                        // of running values
+  struct SplitAxis {
+    uint32_t kernel = 0;
+    AxisId axis = 0;
+  };
+  std::map<SplitId, SplitAxis> splits;  // of all kernels so far
+  uint32_t next_tag = 0;                // of running values
 };
 
 class SymbolicKernel : public SymbolicTerms {
@@ -50,7 +55,7 @@ class SymbolicKernel : public SymbolicTerms {
   Symbolic local(uint32_t computation);
   IndexId index(const IndexExpr& e) override;
   DomainId size_of(AxisId axis) override { return symbols_.domains[axis]; }
-  bool records_branches() const override { return true; }
+  bool is_candidate() const override { return true; }
 
   // The axis is a grid factor of this kernel, along which partial results are kept.
   bool is_own_partial(AxisId axis) const { return graph_.axes[axis].kernel == id_; }
@@ -78,11 +83,14 @@ class SymbolicKernel : public SymbolicTerms {
   bool store_covers(const Store& store, const std::string& what);
   bool dimension_covers(const TensorDecl& tensor, size_t d, const IndexExpr& at,
                         AxisSet* axes) const;
-  std::optional<Forms::IndexMap> element_map(const TensorDecl& tensor,
-                                             const std::vector<IndexId>& at);
+  bool is_along(const IndexExpr& dim, IndexId at, Forms::IndexMap* map);
   void find_stored(const std::vector<Statement>& body);
   void keep_needs(uint32_t id);
   bool settled(uint32_t id, const Need& need, FormId present);
+  void require(const Need& need);
+  bool may_wait(uint32_t id, const Need& need) const;
+  bool is_inside(FormId condition, FormId present);
+  bool has_elements(FormId form);
   FormId read_presence(uint32_t id);
   bool is_present(AtomId maximum, FormId present);
   bool only_feeds(uint32_t id, uint32_t maximum) const;
@@ -115,6 +123,9 @@ class SymbolicKernel : public SymbolicTerms {
   std::map<uint32_t, FormId> operand_guards_;  // of maxima that run over loops, by computation
   std::map<uint32_t, FormId> operand_presence_;
   std::set<uint32_t> stored_;  // computations that a store reads
+  // Reads outside of their tensors, by the computation that they went into: no matter until its
+  // value is used, which may be where they are inside.
+  std::map<uint32_t, std::vector<Need>> waiting_;
 };
 
 }  // namespace sundog::verify

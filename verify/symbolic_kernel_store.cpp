@@ -10,6 +10,7 @@
 #include <map>
 
 #include "core/check.h"
+#include "core/join.h"
 #include "core/resize_index.h"
 #include "verify/symbolic_kernel.h"
 
@@ -150,6 +151,7 @@ void SymbolicKernel::store(const Store& store) {
   if (symbols_.stored[store.tensor]) return fail(what + " is not the only one");
   if (!store_covers(store, what)) return;
   const Symbolic value = local(store.computation);
+  for (const Need& need : waiting_[store.computation]) require(need);
   Indices& indices = forms_.indices;
   Forms::IndexMap map;
   std::vector<VarId> own;
@@ -238,11 +240,49 @@ bool SymbolicKernel::is_present(AtomId maximum, FormId present) {
   return false;
 }
 
+// Whether what must hold follows from the conditions under which the computation is evaluated.
+bool SymbolicKernel::is_inside(FormId condition, FormId present) {
+  if (!implications_.follows(forms_, condition, present)) return false;
+  for (const FormId form : {condition, present}) {
+    for (const Monomial& m : forms_[form].terms) {
+      for (const AtomId c : forms_.conditions_of(m)) assume_tiles_of(forms_.atom(c).data[1]);
+    }
+  }
+  return true;
+}
+
+// Whether a sum is positive, or a maximum finite, since no tile that it runs over is empty.  That
+// is taken as given where it is so in the file: such a tile begins inside its axis.
+bool SymbolicKernel::has_elements(FormId form) {
+  std::vector<std::string> given;
+  const Forms::HasElements tiles = [&](SplitId split, size_t count) {
+    const auto& [kernel, axis] = symbols_.splits.at(split);
+    const std::vector<AxisId> factors = sundog::factors_of(graph_.kernels[kernel], axis);
+    int64_t last = 0;
+    std::vector<std::string> names;
+    for (size_t i = 0; i < count; ++i) {
+      const Factor& factor = graph_.kernels[kernel].factors[factors[i]];
+      last += (factor.extent - 1) * factor.stride;
+      names.push_back(factor.name);
+    }
+    given.push_back("kernel " + graph_.kernels[kernel].name + ": no tile of " + join(names, ", ") +
+                    " is empty");
+    return last < graph_.axes[axis].extent;
+  };
+  const std::optional<AtomId> atom = forms_.as_atom(form);
+  const bool found = (atom && forms_.is_finite(*atom, tiles)) || forms_.is_positive(form, tiles);
+  if (found) {
+    result_.assumptions.insert(result_.assumptions.end(), given.begin(), given.end());
+  }
+  return found;
+}
+
 bool SymbolicKernel::settled(uint32_t id, const Need& need, FormId present) {
-  if (need.kind != Need::kFinite) return false;
+  if (need.kind == Need::kInside) return is_inside(need.form, present);
+  if (need.kind != Need::kFinite) return has_elements(need.form);
   const std::optional<AtomId> atom = forms_.as_atom(need.form);
   if (!atom) return false;
-  if (is_present(*atom, present)) return true;
+  if (is_present(*atom, present) || has_elements(need.form)) return true;
   const Atom& running = forms_.atom(*atom);
   if (running.kind != AtomKind::kRunning) return false;
   const auto of = computation_of_tag_.find(running.data[0]);
@@ -253,13 +293,32 @@ bool SymbolicKernel::settled(uint32_t id, const Need& need, FormId present) {
 void SymbolicKernel::keep_needs(uint32_t id) {
   const std::vector<Need> needs = algebra_.take_needs();
   if (needs.empty() || forms_.failure()) return;
-  const FormId present = presence(dependences_[id].operand_absent_along, id);
+  const FormId inside = presence(dependences_[id].operand_absent_along, id);
   for (const Need& need : needs) {
+    const FormId present = forms_.multiply(inside, need.given);
     if (settled(id, need, present)) continue;
-    Element e{merged(forms_[need.form].free, forms_[present].free), present, need.form};
-    // Conditions on other variables than those of the need say nothing about it.
-    result_.needs.emplace(need.kind, forms_.closed(forms_.relevant(std::move(e))));
+    const Need left{need.kind, need.form, present};
+    if (may_wait(id, need)) {
+      waiting_[id].push_back(left);
+    } else {
+      require(left);
+    }
   }
+}
+
+// A value that is undefined somewhere is no fault if it is not used there.  Of an accumulator that
+// other statements add to, uses may come before all of it is known.
+bool SymbolicKernel::may_wait(uint32_t id, const Need& need) const {
+  if (need.kind != Need::kInside) return false;
+  if (kernel_.computations[id].accumulate_into != kNone) return false;
+  return std::none_of(kernel_.computations.begin(), kernel_.computations.end(),
+                      [&](const Computation& c) { return c.accumulate_into == id; });
+}
+
+void SymbolicKernel::require(const Need& need) {
+  Element e{merged(forms_[need.form].free, forms_[need.given].free), need.given, need.form};
+  // Conditions on other variables than those of the need say nothing about it.
+  result_.needs.emplace(need.kind, forms_.closed(forms_.relevant(std::move(e))));
 }
 
 }  // namespace sundog::verify

@@ -58,20 +58,40 @@ Symbolic SymbolicTerms::compute(const Term& term) {
     return apply(algebra_, t->op, std::span<const Symbolic>(operands));
   }
   if (const auto* t = std::get_if<SelectTerm>(&term)) return select(*t);
-  if (const auto* t = std::get_if<CompareTerm>(&term)) {
-    const Symbolic left = value(t->left), right = value(t->right);
-    return algebra_.choose(t->relation, left, right, value(t->then), value(t->otherwise));
-  }
+  if (const auto* t = std::get_if<CompareTerm>(&term)) return compare(*t);
   return leaf(term);
+}
+
+Symbolic SymbolicTerms::branch(TermId id, FormId condition) {
+  // What is known has needs that hold outside; what is found here is known in the branch alone.
+  const std::map<TermId, Symbolic> known = known_;
+  const FormId before = algebra_.evaluate_given(forms_.multiply(algebra_.given(), condition));
+  const Symbolic result = value(id);
+  algebra_.evaluate_given(before);
+  known_ = known;
+  return result;
+}
+
+Symbolic SymbolicTerms::compare(const CompareTerm& term) {
+  const Symbolic left = value(term.left), right = value(term.right);
+  const FormId one = forms_.one();
+  if (left.guard != one || right.guard != one) {  // `m == -inf`, see SymbolicAlgebra::choose
+    const FormId given =
+        is_candidate() ? one : forms_.zero();  // when is not known: no need of ours
+    const Symbolic yes = branch(term.then, given), no = branch(term.otherwise, given);
+    return algebra_.choose(term.relation, left, right, yes, no);
+  }
+  const FormId taken = forms_.compare(term.relation, left.form, right.form);
+  const Symbolic yes = branch(term.then, taken);
+  const Symbolic no = branch(term.otherwise, forms_.subtract(one, taken));
+  return algebra_.choose(term.relation, left, right, yes, no);
 }
 
 Symbolic SymbolicTerms::select(const SelectTerm& term) {
   const ConditionForms condition =
       condition_forms(forms_, term.condition.relation, index(term.condition.expr));
-  const bool recording = algebra_.recording();
-  algebra_.record(recording && records_branches());
-  const Symbolic yes = value(term.then), no = value(term.otherwise);
-  algebra_.record(recording);
+  const Symbolic yes = branch(term.then, condition.yes);
+  const Symbolic no = branch(term.otherwise, condition.no);
   if (condition.yes == forms_.one()) return yes;
   if (condition.yes == forms_.zero()) return no;
   // A mask keeps its form: what is minus infinity elsewhere.
@@ -110,14 +130,21 @@ class ProgramTerms : public SymbolicTerms {
   }
 
   DomainId size_of(AxisId axis) override { return symbols_.domains[axis]; }
-  bool records_branches() const override { return is_candidate_; }
+  bool is_candidate() const override { return is_candidate_; }
 
   Symbolic leaf(const Term& term) override {
     if (const auto* input = std::get_if<InputTerm>(&term)) {
       std::vector<IndexId> at;
       for (const IndexExpr& e : input->index) at.push_back(index(e));
       const FormId value = forms_.read(tensors_[input->tensor], at);
-      if (!is_candidate_ || !is_whole(input->tensor, at)) algebra_.need_inside(value);
+      const std::vector<IndexExpr>& dims = inputs_[input->tensor].dims;
+      bool plain = true;
+      for (size_t d = 0; d < at.size(); ++d) {
+        AxisId axis = 0;
+        plain &= dims[d].is_axis(&axis);
+        if (dims[d].is_axis(&axis)) algebra_.need_inside(at[d], symbols_.domains[axis]);
+      }
+      if (!plain) algebra_.need_inside(value);
       return algebra_.finite(value);
     }
     const auto& reduce = std::get<ReduceTerm>(term);
@@ -128,17 +155,6 @@ class ProgramTerms : public SymbolicTerms {
       return algebra_.finite(forms_.sum(binders, algebra_.plain_finite(operand)));
     }
     return algebra_.maximum({{binders, operand.guard, operand.form}});
-  }
-
-  // Each dimension is read along an axis of its size.
-  bool is_whole(uint32_t tensor, const std::vector<IndexId>& at) const {
-    for (size_t d = 0; d < at.size(); ++d) {
-      AxisId axis = 0;
-      const std::optional<VarId> v = forms_.indices.as_variable(at[d]);
-      if (!inputs_[tensor].dims[d].is_axis(&axis) || !v) return false;
-      if (forms_.indices.domain_of(*v) != symbols_.domains[axis]) return false;
-    }
-    return true;
   }
 
   const std::vector<TensorDecl>& inputs_;

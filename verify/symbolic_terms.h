@@ -27,8 +27,8 @@ class SymbolicTerms {
   virtual Symbolic leaf(const Term& term) = 0;
   virtual IndexId index(const IndexExpr& e) = 0;
   virtual DomainId size_of(AxisId axis) = 0;
-  // Whether what a branch needs is recorded although it may not be taken.
-  virtual bool records_branches() const = 0;
+  // Whether needs are to be met, or are those of the program, which meet others'.
+  virtual bool is_candidate() const = 0;
 
   SymbolicAlgebra& algebra_;
   Forms& forms_;
@@ -37,6 +37,9 @@ class SymbolicTerms {
  private:
   Symbolic compute(const Term& term);
   Symbolic select(const SelectTerm& term);
+  Symbolic compare(const CompareTerm& term);
+  // The value of what is evaluated where the condition holds alone.
+  Symbolic branch(TermId id, FormId condition);
   std::map<TermId, Symbolic> known_;
   int depth_ = 0;
 };

@@ -8,13 +8,28 @@
 namespace sundog::verify {
 
 std::vector<Need> SymbolicAlgebra::take_needs() {
-  std::vector<Need> result;
-  std::swap(result, needs_);
+  std::vector<Need> result = std::exchange(needs_, {});
+  const std::vector<Need> guarded = take_guarded();
+  result.insert(result.end(), guarded.begin(), guarded.end());
   return result;
 }
 
 void SymbolicAlgebra::need(Need::Kind kind, FormId form) {
-  if (recording_) needs_.push_back({kind, form});
+  if (given_ != forms_.zero()) needs_.push_back({kind, form, given_});
+}
+
+void SymbolicAlgebra::need_again(const Need& earlier) {
+  const FormId both = forms_.multiply(earlier.given, given_);
+  if (both != forms_.zero()) needs_.push_back({earlier.kind, earlier.form, both});
+}
+
+void SymbolicAlgebra::need_inside(IndexId at, DomainId d) {
+  Indices& indices = forms_.indices;
+  const IndexId beyond = indices.add(indices.add(at, indices.constant(1)), indices.size(d), -1);
+  const IndexId before = indices.add(indices.constant(0), at, -1);
+  const FormId inside = forms_.multiply(forms_.condition(IndexRelation::kNotPositive, beyond),
+                                        forms_.condition(IndexRelation::kNotPositive, before));
+  if (inside != forms_.one()) need(Need::kInside, inside);
 }
 
 bool SymbolicAlgebra::may_be_infinite_atom(AtomId id) const {
@@ -131,7 +146,10 @@ Symbolic SymbolicAlgebra::choose(Relation relation, const Value& l, const Value&
   // What stands for a maximum where it is empty: the maximum, which has to be finite.
   const bool equality = relation == Relation::kEqual || relation == Relation::kNotEqual;
   if (equality && (l.guard == forms_.zero()) != (r.guard == forms_.zero())) {
+    const auto needed = static_cast<ptrdiff_t>(needs_.size());
     plain_finite(l.guard == forms_.zero() ? r : l);
+    guarded_.insert(guarded_.end(), needs_.begin() + needed, needs_.end());
+    needs_.resize(static_cast<size_t>(needed));
     return relation == Relation::kEqual ? e : t;
   }
   const FormId taken = forms_.compare(relation, plain_finite(l), plain_finite(r));

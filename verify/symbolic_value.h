@@ -8,6 +8,7 @@
 
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/algebra.h"
@@ -21,18 +22,20 @@ struct Symbolic {
   FormId form = 0, guard = 0;
 };
 
-// What must hold for all values of the free variables.
+// What must hold for all values of the free variables for which `given`, which is 0 or 1, is 1.
 struct Need {
-  enum Kind : uint8_t { kNonZero, kNotNegative, kPositive, kFinite, kInside };  // kInside: a read
+  // kInside: of a read, a product of conditions, or the read where it has no such form.
+  enum Kind : uint8_t { kNonZero, kNotNegative, kPositive, kFinite, kInside };
   Kind kind = kNonZero;
-  FormId form = 0;
+  FormId form = 0, given = 0;
   auto operator<=>(const Need&) const = default;
 };
 
 class SymbolicAlgebra {
  public:
   using Value = Symbolic;
-  SymbolicAlgebra(Forms& forms, Rounding rounding) : forms_(forms), rounding_(rounding) {}
+  SymbolicAlgebra(Forms& forms, Rounding rounding)
+      : forms_(forms), rounding_(rounding), given_(forms.one()) {}
 
   Value constant(const Number& n);
   Value add(const Value& a, const Value& b);
@@ -54,16 +57,24 @@ class SymbolicAlgebra {
   FormId plain(const Value& a);
   // The same, where also maxima inside must not be empty.
   FormId plain_finite(const Value& a);
-  // A read whose index may leave the tensor.
+  // A read of a dimension of size |d| at an index that may leave it.
+  void need_inside(IndexId at, DomainId d);
+  // A read of what has other dimensions.
   void need_inside(FormId read) { need(Need::kInside, read); }
+  // What an earlier operation needed, of which the value is used now.
+  void need_again(const Need& earlier);
   // Accumulators whose running value may be minus infinity.
   void may_be_infinite(uint32_t running_tag) { infinite_tags_.insert(running_tag); }
 
   Forms& forms() { return forms_; }
-  // Needs recorded since the last call, while recording was on.
+  // Needs recorded since the last call.
   std::vector<Need> take_needs();
-  void record(bool on) { recording_ = on; }
-  bool recording() const { return recording_; }
+  // The condition under which what follows is evaluated, 0 or 1; the one before is handed back.
+  FormId evaluate_given(FormId condition) { return std::exchange(given_, condition); }
+  FormId given() const { return given_; }
+  // Maxima that were taken to be finite where the text says what to do if they are not
+  // (`select(m == -inf, a, m)`): needs, unless they are taken here.
+  std::vector<Need> take_guarded() { return std::exchange(guarded_, {}); }
 
  private:
   bool may_be_infinite_atom(AtomId a) const;
@@ -74,9 +85,9 @@ class SymbolicAlgebra {
   Forms& forms_;
   Rounding rounding_;
   std::set<uint32_t> infinite_tags_;
-  std::vector<Need> needs_;
+  std::vector<Need> needs_, guarded_;
   std::vector<std::string> functions_;  // of calls
-  bool recording_ = true;
+  FormId given_;
 };
 
 }  // namespace sundog::verify

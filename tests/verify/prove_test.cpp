@@ -73,6 +73,41 @@ std::vector<std::string> picks() {
 
 INSTANTIATE_TEST_SUITE_P(Picks, ProvePairs, testing::ValuesIn(picks()), test_name);
 
+// --- needs where they hold
+
+Proof proof_of_programs(const std::string& body, const std::string& other) {
+  const std::string head =
+      "program p(n = 8, k = 6, c = 3) { input X: f32[n, k] input Y: f32[n] input Z: f32[c] ";
+  return prove(parsed(head + body + " }"), parsed(head + other + " }"));
+}
+
+TEST(Prove, WhatABranchNeedsIsNeededThereAlone) {
+  const std::string guarded = "output O: f32[n] = select(n < size(n) - 1, Y[n + 1], 0)";
+  const auto outcome = [&](const std::string& other) {
+    return proof_of_programs(guarded, other).outcome;
+  };
+  EXPECT_EQ(outcome("output O: f32[n] = select(n >= size(n) - 1, 0, Y[n + 1])"), Proof::kProved);
+  EXPECT_EQ(outcome("output O: f32[n] = select(n + 1 < size(n), 2 * Y[n + 1] - Y[n + 1], 0)"),
+            Proof::kProved);
+  const std::string root = "output O: f32[n] = select(Y > 0, log(Y), 0)";
+  EXPECT_EQ(proof_of_programs(root, "output O: f32[n] = select(Y > 0, log(Y) * 2 / 2, 0)").outcome,
+            Proof::kProved);
+  EXPECT_EQ(
+      proof_of_programs(root, "output O: f32[n] = select(Y > 0, log(Y), 0) + 0 * log(Y)").outcome,
+      Proof::kUnknown);
+}
+
+TEST(Prove, NothingIsSaidOfMaximaThatTheProgramGuards) {
+  const std::string start = "s[n, k] = select(k < n, X, -inf) m[n] = max[k](s) ";
+  const std::string guarded = start + "output O: f32[n] = sum[k](exp(s - select(m == -inf, 0, m)))";
+  const std::string bare = start + "output O: f32[n] = sum[k](exp(s - m))";
+  const Proof proof = proof_of_programs(guarded, bare);
+  EXPECT_EQ(proof.outcome, Proof::kProved);
+  EXPECT_TRUE(proof.leaves_out_empty_maxima);
+  EXPECT_NE(to_string(proof).find("no maximum is empty"), std::string::npos);
+  EXPECT_FALSE(proof_of_programs(bare, guarded).leaves_out_empty_maxima);  // its own need
+}
+
 // --- mutants: an oracle of its own says which are wrong
 
 bool is_wrong(const Program& program, const MuGraph& graph) {

@@ -52,12 +52,21 @@ TEST_F(SymbolicValue, OperationsSayWhatTheyNeed) {
   a_.sqrt(a_.mul(x, x));
   const std::vector<Need> needs = a_.take_needs();
   ASSERT_EQ(needs.size(), 3u);
-  EXPECT_EQ(needs[0], (Need{Need::kNonZero, x.form}));
-  EXPECT_EQ(needs[1], (Need{Need::kNotNegative, x.form}));
-  EXPECT_EQ(needs[2], (Need{Need::kPositive, x.form}));
-  a_.record(false);
+  EXPECT_EQ(needs[0], (Need{Need::kNonZero, x.form, f_.one()}));
+  EXPECT_EQ(needs[1], (Need{Need::kNotNegative, x.form, f_.one()}));
+  EXPECT_EQ(needs[2], (Need{Need::kPositive, x.form, f_.one()}));
+}
+
+TEST_F(SymbolicValue, NeedsHoldWhereTheOperationIsEvaluated) {
+  const Symbolic x = read(0), one = a_.constant(Number(1));
+  const FormId before = a_.evaluate_given(mask_);
+  EXPECT_EQ(before, f_.one());
   a_.div(one, x);
-  EXPECT_TRUE(a_.take_needs().empty());
+  a_.evaluate_given(f_.zero());  // nowhere
+  a_.div(one, read(1));
+  const std::vector<Need> needs = a_.take_needs();
+  ASSERT_EQ(needs.size(), 1u);
+  EXPECT_EQ(needs[0], (Need{Need::kNonZero, x.form, mask_}));
 }
 
 TEST_F(SymbolicValue, AMaximumThatMayBeEmptyIsNeededFinite) {
@@ -72,7 +81,7 @@ TEST_F(SymbolicValue, AMaximumThatMayBeEmptyIsNeededFinite) {
   a_.mul(minus, some);
   const std::vector<Need> needs = a_.take_needs();
   ASSERT_EQ(needs.size(), 1u);
-  EXPECT_EQ(needs[0], (Need{Need::kFinite, some.form}));
+  EXPECT_EQ(needs[0], (Need{Need::kFinite, some.form, f_.one()}));
   // What stands in for it where it is empty changes nothing else.
   const Symbolic zero = a_.constant(Number(0)), empty = a_.minus_infinity();
   EXPECT_TRUE(same(a_.choose(Relation::kEqual, some, empty, zero, some), some));
