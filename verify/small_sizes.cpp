@@ -441,6 +441,12 @@ Result<std::vector<SmallCase>> small_cases(const Program& program, const MuGraph
   return unsupported("no small sizes suit the structure of this µGraph");
 }
 
+std::optional<SmallCase> declared_case(const Program& program, const Candidate& candidate) {
+  const auto* other = std::get_if<Program>(&candidate);
+  if (!is_small(program) || (other != nullptr && !is_small(*other))) return std::nullopt;
+  return SmallCase{program, candidate, sizes_text(program)};
+}
+
 std::optional<SmallCase> tile_case(const Program& program, const MuGraph& candidate,
                                    double most_work) {
   if (work(program) <= most_work) return SmallCase{program, candidate, sizes_text(program)};

@@ -27,6 +27,9 @@ struct SmallCase {
 Result<std::vector<SmallCase>> small_cases(const Program& program, const Program& candidate);
 Result<std::vector<SmallCase>> small_cases(const Program& program, const MuGraph& candidate);
 
+// The two at the declared sizes, if these are small enough for an exact test.
+std::optional<SmallCase> declared_case(const Program& program, const Candidate& candidate);
+
 // The two with the tiles of the µGraph at their own sizes, and grids and loops cut short if the
 // program is larger than `most_work`: for runs in floating point.  Nothing if even that is larger.
 std::optional<SmallCase> tile_case(const Program& program, const MuGraph& candidate,

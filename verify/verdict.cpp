@@ -134,30 +134,60 @@ bool passes_numerics(const Matter& matter, const FieldResult& field, Verdict* v)
   return field.hazard.empty();
 }
 
-// What the small sizes say nothing about: what an index decides shows at the declared sizes alone,
-// and a literal that moves means what it says there.  Empty if neither is there.
-std::string unseen_at_small_sizes(const Matter& matter) {
-  const auto decided = [](const auto& side) { return decided_by_size(side); };
-  if (decided_by_size(matter.program) || std::visit(decided, matter.candidate)) {
-    return "an index or extent decides a maximum or a branch";
-  }
-  return has_moved_literals(matter) ? "literals stand for other ones there" : "";
+// Whether the two were tested exactly at the sizes that were declared.
+bool tested_as_declared(const Matter& matter) {
+  const std::string declared = sizes_text(matter.program);
+  return std::any_of(matter.cases.begin(), matter.cases.end(),
+                     [&](const SmallCase& c) { return !c.literals_moved && c.sizes == declared; });
 }
 
-// Then all of the declared sizes are compared, or it is proved for them; if not, what the proof
-// says.
-std::optional<std::string> not_covered(const Matter& matter, const FullSizeResult& full) {
-  int64_t elements = 0;
-  for (const Output& output : matter.program.outputs) elements += element_count(output.tensor);
-  if (full.ran && full.compared >= elements) return std::nullopt;
+// Why the tests at small sizes are not enough; empty if they are.  Unless the declared sizes are to
+// be exact, only what is sure to be another question there is looked at.
+std::string unseen_at_small_sizes(const Matter& matter) {
+  if (has_moved_literals(matter)) return "literals stand for other ones there";
+  if (tested_as_declared(matter)) return "";
+  if (matter.options.full_size_work > 0 && matter.options.exact_at_declared_sizes) {
+    return "those are not the declared ones";
+  }
+  const auto decided = [](const auto& side) { return decided_by_size(side); };
+  const bool any = decided_by_size(matter.program) || std::visit(decided, matter.candidate);
+  return any ? "an index or extent decides a maximum or a branch" : "";
+}
+
+void add(const FieldEvidence& more, FieldEvidence* to) {
+  to->rounds += more.rounds;
+  to->primes.insert(to->primes.end(), more.primes.begin(), more.primes.end());
+  to->seeds.insert(to->seeds.end(), more.seeds.begin(), more.seeds.end());
+  to->sizes.insert(to->sizes.end(), more.sizes.begin(), more.sizes.end());
+  to->error_bound_log2 = std::max(to->error_bound_log2, more.error_bound_log2);
+  to->nested |= more.nested;
+  to->image_only |= more.image_only;
+}
+
+// Then it is to be proved for the declared sizes, or tested there exactly; else false, with the
+// reason.
+bool covers(const Matter& matter, const FieldOptions& field, const std::string& unseen,
+            Verdict* v) {
   const ProveOptions options{matter.options.prove_s, matter.options.rounding};
   const auto proof = [&](const auto& side) { return prove(matter.program, side, options); };
   const Proof found = std::visit(proof, matter.candidate);
-  if (found.outcome == Proof::kProved) return std::nullopt;
-  return to_string(found);
+  if (matter.options.prove) v->proof = to_string(found);
+  if (found.outcome == Proof::kProved && !found.leaves_out_empty_maxima) return true;
+  v->reason = "equal at small sizes, but " + unseen + ", and the proof is " + to_string(found);
+  const auto declared = declared_case(matter.program, matter.candidate);
+  if (!declared) return false;
+  const FieldResult exact = field_test(std::span(&*declared, 1), field);
+  add(exact.evidence, &v->field);
+  if (exact.answer == Sameness::kSame) return true;
+  v->field.error_bound_log2 = 0;
+  if (auto witness = find_witness(*declared, matter.options.rounding, matter.options.seed)) {
+    set_different(v, *std::move(witness));
+  }
+  return false;
 }
 
-void accept(const Matter& matter, const FieldResult& field, Verdict* v) {
+void accept(const Matter& matter, const FieldOptions& field_options, const FieldResult& field,
+            Verdict* v) {
   const VerifyOptions& options = matter.options;
   if (matter.tiles) {
     if (auto witness = find_witness(*matter.tiles, options.rounding, options.seed, true)) {
@@ -175,11 +205,7 @@ void accept(const Matter& matter, const FieldResult& field, Verdict* v) {
     return;
   }
   if (const std::string unseen = unseen_at_small_sizes(matter); !unseen.empty()) {
-    if (const auto missing = not_covered(matter, full)) {
-      v->reason = "equal at small sizes, but " + unseen +
-                  ", not all of the declared sizes were compared, and the proof is " + *missing;
-      return;
-    }
+    if (!covers(matter, field_options, unseen, v)) return;
   }
   if (options.numerics && !passes_numerics(matter, field, v)) return;
   v->answer = Verdict::kEquivalent;
@@ -213,7 +239,7 @@ Verdict decide(const Matter& matter) {
   v.field = field.evidence;
   v.ranges = field.ranges;
   if (field.answer == Sameness::kSame) {
-    accept(matter, field, &v);
+    accept(matter, field_options, field, &v);
   } else {
     search_witness(matter, field, &v);
   }
@@ -247,7 +273,7 @@ Verdict with_proof(const Program& program, const C& candidate, const VerifyOptio
   if (!options.prove) return v;
   if (v.answer == Verdict::kDifferent) {
     v.proof = "refuted: " + v.reason;
-  } else {
+  } else if (v.proof.empty()) {
     v.proof = to_string(verify::prove(program, candidate, {options.prove_s, options.rounding}));
   }
   return v;

@@ -4,12 +4,11 @@
 //   if (v.answer == Verdict::kEquivalent) use(candidate);
 //   else report(v.reason);
 //
-// equivalent  the field test passed with an error bound below the asked one, and neither numerics
-// nor
-//             ranges object
+// equivalent  the field test passed with an error bound below the asked one, at the declared sizes
+//             or beside a proof for them, and neither numerics nor ranges object
 // different   a witness in floating point was found: an output element in which the two differ
-// beyond
-//             what rounding explains, or a fault (an element never written, a read out of range)
+//             beyond what rounding explains, or a fault (an element never written, a read out of
+//             range)
 // unknown     neither; `reason` says why, and a search must not use such a candidate
 //
 // docs/verification.md says what each part covers and what none does.
@@ -37,6 +36,9 @@ struct VerifyOptions {
   Rounding rounding = Rounding::kWide;
   // Index values of terms that the check at the declared sizes may visit; 0: no such check.
   double full_size_work = 1 << 23;
+  // `equivalent` also takes an exact test at the declared sizes or a proof for them.  If not, it
+  // is enough that no difference shows there in floating point (where any can be compared).
+  bool exact_at_declared_sizes = true;
   double numerics_work = 1 << 14;  // the same for one run of the comparison of rounding errors
 };
 
