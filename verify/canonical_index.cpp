@@ -130,6 +130,11 @@ IndexId Indices::of_atom(IndexAtomId atom, int64_t coefficient) {
   return intern({0, {{atom, coefficient}}});
 }
 
+IndexId Indices::of_variable(VarId v) {
+  if (domains_[variables_[v].domain].extent == 1) return constant(0);
+  return of_atom(atom(IndexAtom::kVariable, v));
+}
+
 IndexId Indices::size(DomainId d) {
   if (domains_[d].extent) return constant(*domains_[d].extent);
   return of_atom(atom(IndexAtom::kSize, d));

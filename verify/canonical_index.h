@@ -77,7 +77,7 @@ class Indices {
   IndexAtomId atom(IndexAtom::Kind kind, uint32_t what, const std::vector<IndexId>& parts = {});
   IndexId constant(int64_t value);
   IndexId of_atom(IndexAtomId atom, int64_t coefficient = 1);
-  IndexId of_variable(VarId v) { return of_atom(atom(IndexAtom::kVariable, v)); }
+  IndexId of_variable(VarId v);  // 0 where the domain has that one index
   IndexId size(DomainId d);
   IndexId add(IndexId a, IndexId b, int64_t times = 1);  // a + times * b
 

@@ -5,6 +5,7 @@
 #include "verify/ranges.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace sundog::verify {
 
@@ -47,7 +48,7 @@ Value RangeRing::mul(const Value& a, const Value& b) {
 
 Value RangeRing::div(const Value& a, const Value& b) {
   if (b.kind == Kind::kFinite && b.denominator == 0 && !failure() && !away_from_zero(b)) {
-    hazards_.denominators.insert(intern(b));
+    note_denominator(b);
   }
   Value v = GroupRing::div(a, b);
   v.nonnegative = is_nonnegative(a) && is_nonnegative(b);
@@ -71,6 +72,27 @@ Value RangeRing::max(const Value& a, const Value& b) {
     maxima_.push_back(v);
   }
   return v;
+}
+
+// What differs by a positive constant of ordinary size is 0 where the other is.
+void RangeRing::note_denominator(const Value& a) {
+  const auto is_ordinary = [](const Value& s) {
+    return s.numerator >> 16 <= s.denominator && s.denominator >> 16 <= s.numerator;
+  };
+  const uint32_t own = intern(a);
+  std::optional<uint32_t> known;
+  if (denominators_.count(own) != 0) known = own;
+  for (size_t i = 0; i < scales_.size() && !known; ++i) {
+    if (!is_ordinary(scales_[i])) continue;
+    for (const Value& scale : {scales_[i], GroupRing::div(integer(1), scales_[i])}) {
+      const Value other = GroupRing::mul(a, scale);
+      if (!may_be_interned(other)) continue;
+      const uint32_t id = intern(other);
+      if (denominators_.count(id) != 0) known = id;
+    }
+  }
+  hazards_.denominators.insert(known.value_or(own));
+  denominators_.insert(known.value_or(own));
 }
 
 // a = s (x - M) for a positive s and an x, or a maximum over some, among the arguments of M.

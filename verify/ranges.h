@@ -42,12 +42,14 @@ class RangeRing : public GroupRing {
   Hazards take_hazards();
 
  private:
+  void note_denominator(const Value& a);
   bool at_most_zero(const Value& a);
   bool away_from_zero(const Value& a);
 
   std::vector<Value> maxima_;
   std::vector<Value> scales_;  // positive constants other than 1 that values were multiplied by
   std::set<uint32_t> known_maxima_;
+  std::set<uint32_t> denominators_;  // hazards so far, one of those that differ by a constant
   size_t last_scale_ = 0, last_maximum_ = 0;  // that at_most_zero succeeded with
   Hazards hazards_;
 };

@@ -158,6 +158,7 @@ void SymbolicKernel::store(const Store& store) {
   for (const IndexExpr& dim : tensor.dims) {
     for (const auto& item : dim.axes) {
       const Indices::Index position = indices[positions_[item.axis]];
+      if (position.items.empty()) continue;  // 0, along an axis of extent 1
       SUNDOG_CHECK(position.items.size() == 1);
       own.push_back(symbols_.variables[item.axis]);
       map.emplace(position.items[0].first, indices.of_variable(own.back()));
