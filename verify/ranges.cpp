@@ -82,7 +82,7 @@ void RangeRing::note_denominator(const Value& a) {
   const uint32_t own = intern(a);
   std::optional<uint32_t> known;
   if (denominators_.count(own) != 0) known = own;
-  for (size_t i = 0; i < scales_.size() && !known; ++i) {
+  for (size_t i = 0; i < scales_.size() && !known && size_of(a) == 1; ++i) {
     if (!is_ordinary(scales_[i])) continue;
     for (const Value& scale : {scales_[i], GroupRing::div(integer(1), scales_[i])}) {
       const Value other = GroupRing::mul(a, scale);
@@ -121,8 +121,7 @@ bool RangeRing::at_most_zero(const Value& a) {
 }
 
 // A positive constant and what is not negative; or, for a maximum M, the exponentials of x - M for
-// each x that M is taken over, of which one is 1.  Where x is a logarithm, its exponential is no
-// formal one (exp(log l - M) = l exp(-M)); then their sum is looked for as a whole.
+// each x that M is taken over, of which one is 1.
 bool RangeRing::away_from_zero(const Value& a) {
   if (is_positive(a)) return true;
   if (!a.nonnegative || size_of(a) < 2) return false;
@@ -134,11 +133,6 @@ bool RangeRing::away_from_zero(const Value& a) {
       return has_exponential(a, GroupRing::sub(interned(x), maximum));
     });
     if (all) return true;
-    Value sum = integer(0);
-    for (const uint32_t x : parts) {
-      sum = GroupRing::add(sum, GroupRing::exp(GroupRing::sub(interned(x), maximum)));
-    }
-    if (size_of(sum) == size_of(a) && equal(sum, a) == Sameness::kSame) return true;
   }
   return false;
 }
