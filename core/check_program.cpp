@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/mugraph.h"
+#include "core/overlap.h"
 
 // The specification of a well-formed program.  Each rule is a function that returns the first
 // breach as an Error naming the tensor, term or axis; check() runs them in the order in which later
@@ -118,6 +119,9 @@ Status check_output_dims(const Program& program, const TensorDecl& tensor) {
       return bad_input(what + ": dimension " + std::to_string(d) + " has stride 0",
                        "an output cannot be broadcast in memory");
     }
+  }
+  if (elements_share_memory(tensor)) {
+    return bad_input(what + ": its strides make elements share memory");
   }
   return {};
 }

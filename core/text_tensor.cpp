@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/overlap.h"
 #include "core/text_limits.h"
 #include "core/text_terms.h"
 
@@ -80,6 +81,11 @@ void set_attributes(const TensorSyntax& syntax, const IntegerOf& value_of, bool 
   if (syntax.stride && !diagnostics.failed()) {
     set_strides(syntax, value_of, written, diagnostics, to);
     check_size(syntax, diagnostics, to);
+    if (written && !diagnostics.failed() && elements_share_memory(to)) {
+      diagnostics.fail((*syntax.stride)[0].at,
+                       "these strides make elements of '" + to.name + "' share memory",
+                       "every element of an output has a place of its own");
+    }
   }
   if (syntax.low) set_range(syntax, diagnostics, to);
 }
