@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <numeric>
 #include <set>
 
 #include "core/check.h"
@@ -17,10 +16,8 @@ class ClassFinder {
       : program_(program),
         literals_(literals),
         extents_(extents(program)),
-        parent_(program.axes.size()),
-        pinned_(program.axes.size(), 0) {
-    std::iota(parent_.begin(), parent_.end(), uint32_t{0});
-  }
+        ties_(program.axes.size()),
+        pinned_(program.axes.size(), 0) {}
 
   AxisClasses run() {
     for (TermId id = 0; id < program_.terms.size(); ++id) {
@@ -33,30 +30,22 @@ class ClassFinder {
       }
     }
     AxisClasses result;
-    for (AxisId a = 0; a < parent_.size(); ++a) {
+    for (AxisId a = 0; a < pinned_.size(); ++a) {
+      result.forms.push_back(ties_.of(a));
+      result.class_of.push_back(result.forms[a].root);
       if (extents_[a] <= 1) pinned_[a] = 1;
-      if (pinned_[a] != 0) pinned_[root(a)] = 1;
+      if (pinned_[a] != 0) pinned_[result.class_of[a]] = 1;
     }
-    for (AxisId a = 0; a < parent_.size(); ++a) {
-      result.class_of.push_back(root(a));
-      result.pinned.push_back(pinned_[root(a)]);
+    for (AxisId a = 0; a < pinned_.size(); ++a) {
+      result.pinned.push_back(pinned_[result.class_of[a]]);
     }
     return result;
   }
 
  private:
-  AxisId root(AxisId a) {
-    while (parent_[a] != a) a = parent_[a];
-    return a;
-  }
-
   // Ties two axes of one dimension; where their extents differ neither may change.
   void tie(AxisId a, AxisId b) {
-    if (extents_[a] != extents_[b]) pinned_[a] = pinned_[b] = 1;
-    if (extents_[a] != extents_[b]) return;
-    const AxisId x = root(a), y = root(b);
-    parent_[std::max(x, y)] = std::min(x, y);
-    pinned_[std::min(x, y)] |= pinned_[std::max(x, y)];
+    if (extents_[a] != extents_[b] || !ties_.tie(a, b)) pinned_[a] = pinned_[b] = 1;
   }
 
   void pin(const IndexExpr& e) {
@@ -82,19 +71,56 @@ class ClassFinder {
       tie(declared[0].axis, e.sizes[0].axis);
       return;
     }
+    if (literals_ != LiteralPolicy::kPin && runs_along(decl, e)) return;
     pin(decl);
     pin(e);
   }
 
+  // x[2 * l + kk - 3]: the item that reaches farthest runs along the dimension and the rest is a
+  // window, which stays.  Then all reads are as far from either end as they were.
+  bool runs_along(const IndexExpr& decl, const IndexExpr& e) {
+    AxisId dimension = 0;
+    if (!decl.is_axis(&dimension) || e.axes.empty()) return false;
+    const auto reach = [&](const IndexExpr::Item& item) {
+      return std::abs(item.coefficient) * extents_[item.axis];
+    };
+    const IndexExpr::Item runs =
+        *std::max_element(e.axes.begin(), e.axes.end(),
+                          [&](const auto& x, const auto& y) { return reach(x) < reach(y); });
+    const auto of_dimension = std::find_if(
+        e.sizes.begin(), e.sizes.end(), [&](const auto& item) { return item.axis == dimension; });
+    const int64_t from_end = of_dimension == e.sizes.end() ? 0 : of_dimension->coefficient;
+    if (from_end != (runs.coefficient < 0 ? 1 : 0)) return false;
+    for (const auto& item : e.axes) {
+      if (item.axis != runs.axis) pinned_[item.axis] = 1;
+    }
+    for (const auto& item : e.sizes) {
+      if (item.axis != dimension) pinned_[item.axis] = 1;
+    }
+    const int64_t scale = std::abs(runs.coefficient);
+    const int64_t offset = extents_[dimension] - scale * extents_[runs.axis];
+    if (!ties_.tie(dimension, runs.axis, scale, offset)) {
+      pinned_[dimension] = pinned_[runs.axis] = 1;
+    }
+    return true;
+  }
+
   void condition(const IndexExpr& e) {
-    const bool literal = std::abs(e.constant) > 1 && literals_ == LiteralPolicy::kPin;
-    if (literal || !follows_extents(e, extents_)) pin(e);
+    const bool literal = std::abs(e.constant) > 1 && literals_ != LiteralPolicy::kScale;
+    const bool follows = literals_ == LiteralPolicy::kPin ? has_mixed_radix_sides(e, extents_)
+                                                          : follows_extents(e, extents_);
+    if (literal || !follows) return pin(e);
+    // Positions along one sequence: a window has its elements only where both are as long.
+    if (literals_ == LiteralPolicy::kScale && compares_two_axes(e) &&
+        extents_[e.axes[0].axis] == extents_[e.axes[1].axis]) {
+      tie(e.axes[0].axis, e.axes[1].axis);
+    }
   }
 
   const Program& program_;
   const LiteralPolicy literals_;
   const std::vector<int64_t> extents_;
-  std::vector<uint32_t> parent_;
+  AxisTies ties_;
   std::vector<uint8_t> pinned_;
 };
 
@@ -134,6 +160,9 @@ std::vector<TermId> copy_terms(const TermGraph& from, TermGraph& to, Index&& ind
   return now;
 }
 
+// Axes of a condition whose extents may make up its constant.
+constexpr size_t kMostEnds = 4;
+
 // Index expressions over the factors of one kernel, at new sizes.
 class KernelResizer {
  public:
@@ -157,7 +186,7 @@ class KernelResizer {
 
   // Conditions on tiles have constants such as 63 in `k.o * 128 <= q.o * 64 + 63`: the last index
   // of the tile at q.o.  Those follow the tile; what is left beside them is at most 1, or a literal
-  // of the program.
+  // of the program, or made of the extents of its axes (`4 * k.o < 4096` where k is 4096).
   IndexCondition condition(const IndexCondition& c) {
     IndexCondition result = c;
     result.expr = index(c.expr);
@@ -172,6 +201,10 @@ class KernelResizer {
         result.expr.constant = hull(c.expr, low, high, true) + *now;
         return result;
       }
+    }
+    if (const auto now = from_extents(c.expr)) {
+      result.expr.constant = *now;
+      return result;
     }
     failed_ = true;
     return result;
@@ -212,6 +245,38 @@ class KernelResizer {
       }
     }
     return parts;
+  }
+
+  // The constant as a sum of extents of the axes in `e`, each taken as often as the axis or less,
+  // and at most one beside it; at the new extents.
+  std::optional<int64_t> from_extents(const IndexExpr& e) const {
+    std::vector<std::pair<int64_t, int64_t>> ends;  // old and new, of each axis
+    AxisSet done;
+    for (const Part& part : parts_of(e)) {
+      const AxisId axis = before_.factors[part.factor].axis;
+      if (part.literal || done.has(axis)) continue;
+      done.insert(axis);
+      ends.emplace_back(part.before * old_axes_[axis], part.after * new_axes_[axis]);
+    }
+    std::optional<int64_t> best;
+    size_t fewest = ends.size() + 1;
+    if (ends.size() > kMostEnds) return std::nullopt;
+    uint64_t all = 1;
+    for (size_t i = 0; i < ends.size(); ++i) all *= 3;
+    for (uint64_t choice = 1; choice < all; ++choice) {
+      int64_t before = 0, after = 0;
+      size_t used = 0;
+      for (uint64_t rest = choice, i = 0; rest != 0; rest /= 3, ++i) {
+        const int64_t times = static_cast<int64_t>((rest + 1) % 3) - 1;  // 0 for a digit of 0
+        before += times * ends[i].first;
+        after += times * ends[i].second;
+        used += times != 0;
+      }
+      if (std::abs(e.constant - before) > 1 || used >= fewest) continue;
+      fewest = used;
+      best = after + (e.constant - before);
+    }
+    return best;
   }
 
   bool unchanged(const IndexExpr& e) const {

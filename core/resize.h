@@ -2,15 +2,18 @@
 // on the emulator and re-use of a result on a new shape rest on.
 //
 // What an index expression says about sizes is kept: mixed radix numbers (4 * q.o + q.i, strides of
-// factors) follow the new extents.  A literal does not follow anything, so it pins: an axis that is
-// read shifted, strided or windowed keeps its extent, as does the dimension that it reads; a
-// literal of a condition may move with the extents instead (core/resize_literals.h).  Two axes that
-// index the same dimension with the same extent are tied and change together.
+// factors) follow the new extents.  A literal does not follow anything, so it pins (LiteralPolicy):
+// an axis that is read shifted, strided or windowed keeps its extent, as does the dimension that it
+// reads.  Or the two change together, and only the window stays: of x[2 * l + kk] the extent of the
+// dimension remains 2 * size(l) plus what it was.  A literal of a condition may move with the
+// extents too (core/resize_literals.h).  Two axes that index the same dimension with the same
+// extent are tied and change together.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "core/axis_ties.h"
 #include "core/mugraph.h"
 #include "core/program.h"
 #include "core/resize_literals.h"
@@ -18,16 +21,18 @@
 
 namespace sundog {
 
-// Which axes of a program may change, and which only together.
+// Which axes of a program may change, and which only together: the extent of an axis is a function
+// of that of its class.  Under kPin it is that extent.
 struct AxisClasses {
-  std::vector<uint32_t> class_of;  // per axis: the smallest axis of its class
-  std::vector<uint8_t> pinned;     // per axis: its extent must stay
+  std::vector<uint32_t> class_of;     // per axis: the axis of its class that the others follow
+  std::vector<uint8_t> pinned;        // per axis: its extent must stay
+  std::vector<AxisTies::Form> forms;  // per axis; the root is class_of
 };
 AxisClasses axis_classes(const Program& program, LiteralPolicy literals = LiteralPolicy::kPin);
 
 // The program with these extents, one an axis: tensors, parameters and splits follow.  Strides that
 // were given keep their order, without padding.
-// require: pinned axes keep their extent, axes of a class are equal, extents of empty axes stay 0.
+// require: pinned axes keep their extent, axes of a class follow it, extents of empty axes stay 0.
 Program with_extents(const Program& program, const std::vector<int64_t>& new_extents,
                      const Literals& literals = {});
 
@@ -67,6 +72,6 @@ struct Shrunk {
 
 // require: check(graph, program).ok().  Errors: as with_sizes; literals that cannot move.
 Result<Shrunk> shrink(const MuGraph& graph, const Program& program, ShrinkPolicy policy,
-                      LiteralPolicy literals = LiteralPolicy::kPin);
+                      LiteralPolicy literals = LiteralPolicy::kFollow);
 
 }  // namespace sundog

@@ -19,7 +19,7 @@ bool is_mixed_radix(std::vector<IndexExpr::Item>& items, const std::vector<int64
   return true;
 }
 
-bool follows_extents(const IndexExpr& e, const std::vector<int64_t>& extents) {
+bool has_mixed_radix_sides(const IndexExpr& e, const std::vector<int64_t>& extents) {
   for (const bool negative : {false, true}) {
     std::vector<IndexExpr::Item> items;
     for (const auto& item : e.axes) {
@@ -29,6 +29,12 @@ bool follows_extents(const IndexExpr& e, const std::vector<int64_t>& extents) {
     if (!items.empty() && std::abs(items[0].coefficient) != 1) return false;
   }
   return true;
+}
+
+bool follows_extents(const IndexExpr& e, const std::vector<int64_t>& extents) {
+  return has_mixed_radix_sides(e, extents) ||
+         std::all_of(e.axes.begin(), e.axes.end(),
+                     [](const auto& item) { return std::abs(item.coefficient) == 1; });
 }
 
 IndexExpr resized(const IndexExpr& e, const std::vector<int64_t>& old_extents,

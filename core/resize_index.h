@@ -20,8 +20,11 @@ IndexExpr resized(const IndexExpr& e, const std::vector<int64_t>& old_extents,
 TensorDecl resized(const TensorDecl& tensor, const std::vector<int64_t>& old_extents,
                    const std::vector<int64_t>& new_extents);
 
-// Whether the parts of an expression besides its constant follow a change of extents: mixed radix
-// numbers on either side.
+// Whether the parts of an expression besides its constant are mixed radix numbers on either side.
+bool has_mixed_radix_sides(const IndexExpr& e, const std::vector<int64_t>& extents);
+
+// Whether they follow a change of extents: such numbers, or sums of axes (`l + kk`), in whose
+// coefficients is no extent.
 bool follows_extents(const IndexExpr& e, const std::vector<int64_t>& extents);
 
 }  // namespace sundog

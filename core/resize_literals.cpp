@@ -11,6 +11,8 @@ namespace {
 
 // Literals no further apart than this are one threshold written in several ways.
 constexpr int64_t kClose = 4;
+// A literal that moves is no 0 or 1, which conditions have for reasons of their own, nor next to.
+constexpr int64_t kLeastMoved = 3;
 
 // Calls visit(condition) for the conditions of a program that a literal alone keeps from following.
 template <class Visit>
@@ -66,7 +68,81 @@ bool keeps_conditions(const ResizedProgram& resized, const Literals& literals) {
   return kept;
 }
 
+// How far beside the ends of its two axes the condition has its edge, if that is at most one: by
+// k - q - 44 the last k goes with the last q, by k - q - 45 < 0 too.
+std::optional<int64_t> beside_ends(const IndexExpr& e, const std::vector<int64_t>& extents) {
+  if (!compares_two_axes(e)) return std::nullopt;
+  int64_t beside = e.constant;
+  for (const auto& item : e.axes) beside += item.coefficient * extents[item.axis];
+  if (std::abs(beside) > 1) return std::nullopt;
+  return beside;
+}
+
+bool aligns(const IndexExpr& e, const std::vector<int64_t>& extents) {
+  return beside_ends(e, extents).has_value();
+}
+
+// Whether literals that align the ends of two axes still do.
+bool keeps_alignment(const ResizedProgram& resized, const Literals& literals) {
+  const std::vector<int64_t> before = extents(resized.program);
+  bool kept = true;
+  for_each_literal(resized.program, [&](IndexCondition c) {
+    const auto was = beside_ends(c.expr, before);
+    if (!was) return;
+    c.expr.constant = literals.moved(c.expr.constant).value_or(0);
+    kept = kept && beside_ends(c.expr, resized.new_extents) == was;
+  });
+  return kept;
+}
+
+// Magnitudes of the constants of shifted reads: conditions that guard those have the same ones.
+std::set<int64_t> shifts_of_reads(const Program& program) {
+  std::set<int64_t> shifts;
+  for (TermId id = 0; id < program.terms.size(); ++id) {
+    const auto* input = std::get_if<InputTerm>(&program.terms[id]);
+    if (input == nullptr) continue;
+    for (const IndexExpr& e : input->index) {
+      if (!e.axes.empty() && e.constant != 0) shifts.insert(std::abs(e.constant));
+    }
+  }
+  return shifts;
+}
+
+// Values for the literals from `first` on, each the next one `apart` from the one before if it was
+// farther than close.
+Literals spread(const std::set<int64_t>& all, int64_t first, int64_t apart, int64_t modulus,
+                const std::set<int64_t>& fixed) {
+  std::vector<std::pair<int64_t, int64_t>> moved;
+  for (const int64_t literal : all) {
+    int64_t now = first;
+    if (fixed.contains(literal)) {
+      now = literal;
+    } else if (!moved.empty()) {
+      const int64_t gap = literal - moved.back().first;
+      now = moved.back().second + (gap <= kClose ? gap : std::min(gap, apart));
+      while (gap > kClose && (literal - now) % modulus != 0) ++now;
+    }
+    moved.emplace_back(literal, now);
+  }
+  return Literals(std::move(moved));
+}
+
+bool is_ordered(const Literals& literals, const std::set<int64_t>& all) {
+  int64_t before = 0;
+  for (const int64_t literal : all) {
+    const int64_t now = literals.moved(literal).value_or(0);
+    if (now <= before) return false;
+    before = now;
+  }
+  return true;
+}
+
 }  // namespace
+
+bool Literals::moves() const {
+  return std::any_of(moved_.begin(), moved_.end(),
+                     [](const auto& each) { return each.first != each.second; });
+}
 
 std::optional<int64_t> Literals::moved(int64_t constant) const {
   if (moved_.empty()) return constant;
@@ -84,6 +160,7 @@ std::optional<int64_t> Literals::moved(int64_t constant) const {
 std::string Literals::text() const {
   std::string text;
   for (const auto& [from, to] : moved_) {
+    if (from == to) continue;
     text += (text.empty() ? "" : ", ") + std::to_string(from) + " as " + std::to_string(to);
   }
   return text;
@@ -105,37 +182,46 @@ AxisSet axes_of_literals(const Program& program) {
   return axes;
 }
 
+bool compares_two_axes(const IndexExpr& e) {
+  return e.axes.size() == 2 && e.sizes.empty() &&
+         e.axes[0].coefficient * e.axes[1].coefficient == -1;
+}
+
+int64_t room_between_compared(const Program& program) {
+  const std::vector<int64_t> now = extents(program);
+  bool any = false;
+  for_each_literal(program, [&](const IndexCondition& c) { any = any || aligns(c.expr, now); });
+  const auto literals = static_cast<int64_t>(scalable_literals(program).size());
+  return any ? kLeastMoved + (literals - 1) * (kClose + 1) : 1;
+}
+
 std::optional<Literals> fit_literals(std::span<const ResizedProgram> programs, int64_t step) {
-  std::set<int64_t> all;
+  std::set<int64_t> all, fixed;
   int64_t most = 8;
   for (const ResizedProgram& p : programs) {
     for (const int64_t literal : scalable_literals(p.program)) all.insert(literal);
+    for (const int64_t shift : shifts_of_reads(p.program)) fixed.insert(shift);
     for (const AxisId axis : axes_of_literals(p.program)) most += p.new_extents[axis];
   }
   if (all.empty()) return Literals();
-  const auto keep = [&](const Literals& literals) {
-    return std::all_of(programs.begin(), programs.end(),
-                       [&](const ResizedProgram& p) { return keeps_conditions(p, literals); });
+  const Literals same = spread(all, 0, 0, 1, all);
+  const auto keep = [&](const Literals& literals, bool aligned) {
+    return std::all_of(programs.begin(), programs.end(), [&](const ResizedProgram& p) {
+      return keeps_conditions(p, literals) && (!aligned || keeps_alignment(p, literals));
+    });
   };
-  for (const int64_t modulus : {step, int64_t{1}}) {
-    for (const int64_t apart : {kClose + 1, kClose + 2 * step, kClose + 4 * step}) {
-      for (int64_t first = 3; first <= most; ++first) {
-        if ((*all.begin() - first) % modulus != 0) continue;
-        std::vector<std::pair<int64_t, int64_t>> moved;
-        for (const int64_t literal : all) {
-          int64_t now = first;
-          if (!moved.empty()) {
-            const int64_t gap = literal - moved.back().first;
-            now = moved.back().second + (gap <= kClose ? gap : std::min(gap, apart));
-            while (gap > kClose && (literal - now) % modulus != 0) ++now;
-          }
-          moved.emplace_back(literal, now);
+  for (const bool aligned : {true, false}) {
+    if (keep(same, aligned)) return same;
+    for (const int64_t modulus : {step, int64_t{1}}) {
+      for (const int64_t apart : {kClose + 1, kClose + 2 * step, kClose + 4 * step}) {
+        for (int64_t first = kLeastMoved; first <= most; ++first) {
+          if ((*all.begin() - first) % modulus != 0) continue;
+          Literals literals = spread(all, first, apart, modulus, fixed);
+          if (is_ordered(literals, all) && keep(literals, aligned)) return literals;
         }
-        Literals literals(std::move(moved));
-        if (keep(literals)) return literals;
       }
+      if (step == 1) break;
     }
-    if (step == 1) break;
   }
   return std::nullopt;
 }

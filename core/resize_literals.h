@@ -3,8 +3,9 @@
 // `k > q - 1024` has a literal that no size goes into.  It may stay (then the axes that it is
 // compared with keep their extents), or it is taken as one more size of the program, which moves
 // with the extents.  A choice of new values keeps what the conditions say: each holds always, never
-// or sometimes where it did, literals keep their order, and those that are close (1023 and 1024)
-// their differences.  NOLINT(sundog-mirror): tested with core/resize.h
+// or sometimes where it did, literals keep their order, those that are close (1023 and 1024) their
+// differences, and one that aligns the ends of two axes (44 in `k <= q + 44`, where k is 77 and q
+// is 33) keeps doing so if it can.  NOLINT(sundog-mirror): tested with core/resize.h
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,12 @@
 
 namespace sundog {
 
-// Whether a literal keeps its value, and with it the axes, or moves with them.
-enum class LiteralPolicy : uint8_t { kPin, kScale };
+// What a literal does to the axes beside it when extents change.
+enum class LiteralPolicy : uint8_t {
+  kPin,     // it keeps its value, and they their extents
+  kFollow,  // in an index: the dimension and the axis that runs along it change together
+  kScale,   // so there, and in a condition it moves with them
+};
 
 class Literals {
  public:
@@ -28,6 +33,7 @@ class Literals {
   explicit Literals(std::vector<std::pair<int64_t, int64_t>> moved) : moved_(std::move(moved)) {}
 
   bool empty() const { return moved_.empty(); }
+  bool moves() const;  // whether one has another value
   // The value that stands for a constant; nothing if it is none of the literals and no neighbour of
   // one (`< 1024` is `<= 1023`).  Without literals each constant stands for itself.
   std::optional<int64_t> moved(int64_t constant) const;
@@ -45,9 +51,16 @@ std::vector<int64_t> scalable_literals(const Program& program);
 // Axes that stand in a condition with such a literal.
 AxisSet axes_of_literals(const Program& program);
 
+// Whether a condition is on the difference of two axes.
+bool compares_two_axes(const IndexExpr& e);
+
+// By how much axes that are compared in conditions must differ for fit_literals to keep their ends
+// aligned as they are; 1 if no literal aligns any.
+int64_t room_between_compared(const Program& program);
+
 // New values for the literals of all programs, which have the new extents beside them (one entry an
-// axis).  `step`: first try values that are congruent to the old ones modulo it.  Nothing if no
-// small values keep what the conditions say.
+// axis), the old ones if these say the same there.  `step`: first try values that are congruent to
+// the old ones modulo it.  Nothing if no small values keep what the conditions say.
 struct ResizedProgram {
   const Program& program;
   std::vector<int64_t> new_extents;

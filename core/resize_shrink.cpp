@@ -21,6 +21,7 @@ constexpr int64_t kMostTie = 32;  // tried as what tied kernels have in common
 
 // How one kernel splits one axis.
 struct Split {
+  AxisId axis = 0;
   uint32_t kernel = 0;
   std::vector<AxisId> factors;  // outermost first
   std::vector<int64_t> extents;
@@ -50,7 +51,7 @@ std::vector<Split> splits_of(const MuGraph& graph, AxisId axis) {
   std::vector<Split> result;
   for (uint32_t k = 0; k < graph.kernels.size(); ++k) {
     const Kernel& kernel = graph.kernels[k];
-    Split split{k, factors_of(kernel, axis), {}, {}, graph.axes[axis].extent};
+    Split split{axis, k, factors_of(kernel, axis), {}, {}, graph.axes[axis].extent};
     if (split.factors.empty()) continue;
     std::map<AxisId, int> stages;
     find_loops(kernel.body, stages);
@@ -195,6 +196,7 @@ class Shrinker {
         tied_(tied_factors(graph)),
         sizes_(sizes_of(graph)) {
     if (literals == LiteralPolicy::kScale) compared_ = axes_of_literals(program);
+    if (literals == LiteralPolicy::kScale) room_between_ = room_between_compared(program);
   }
 
   Result<Shrunk> run() {
@@ -202,13 +204,8 @@ class Shrinker {
     for (AxisId a = 0; a < program_.axes.size(); ++a) {
       if (classes.pinned[a] != 0) used_.insert(sizes_.axes[a]);
     }
-    for (AxisId a = 0; a < program_.axes.size(); ++a) {
-      if (classes.pinned[a] != 0 || classes.class_of[a] != a) continue;
-      std::vector<AxisId> members;
-      for (AxisId b = a; b < program_.axes.size(); ++b) {
-        if (classes.class_of[b] == a) members.push_back(b);
-      }
-      shrink_class(members);
+    for (const std::vector<AxisId>& members : members_of(classes)) {
+      shrink_class(members, classes.forms);
     }
     for (AxisId a = static_cast<AxisId>(program_.axes.size()); a < graph_.axes.size(); ++a) {
       shrink_partial(a);
@@ -246,7 +243,42 @@ class Shrinker {
     }
   }
 
-  void shrink_class(const std::vector<AxisId>& members) {
+  bool is_compared(const std::vector<AxisId>& members) const {
+    return std::any_of(members.begin(), members.end(),
+                       [&](AxisId axis) { return compared_.has(axis); });
+  }
+  int64_t longest(const std::vector<AxisId>& members) const {
+    int64_t extent = 0;
+    for (const AxisId axis : members) extent = std::max(extent, graph_.axes[axis].extent);
+    return extent;
+  }
+
+  // The classes that may change, the axis that the others follow first; those that are compared
+  // with literals by length, so that a longer axis stays longer.
+  std::vector<std::vector<AxisId>> members_of(const AxisClasses& classes) const {
+    std::map<AxisId, std::vector<AxisId>> by_root;
+    for (AxisId a = 0; a < program_.axes.size(); ++a) {
+      if (classes.pinned[a] == 0) by_root[classes.class_of[a]].push_back(a);
+    }
+    std::vector<std::vector<AxisId>> result;
+    for (auto& [root, members] : by_root) {
+      std::iter_swap(members.begin(), std::find(members.begin(), members.end(), root));
+      result.push_back(std::move(members));
+    }
+    const auto length = [&](const auto& m) { return is_compared(m) ? longest(m) : 0; };
+    std::stable_sort(result.begin(), result.end(),
+                     [&](const auto& x, const auto& y) { return length(x) < length(y); });
+    return result;
+  }
+
+  // Extents that are taken by no other class, if they are to be distinct.
+  bool are_new(const std::vector<int64_t>& extents) const {
+    return policy_ != ShrinkPolicy::kFewElements ||
+           std::none_of(extents.begin(), extents.end(),
+                        [&](int64_t extent) { return used_.contains(extent); });
+  }
+
+  void shrink_class(const std::vector<AxisId>& members, const std::vector<AxisTies::Form>& forms) {
     std::vector<Split> splits;
     for (AxisId a : members) {
       for (Split& split : splits_of(graph_, a)) {
@@ -254,31 +286,37 @@ class Shrinker {
         splits.push_back(std::move(split));
       }
     }
+    const bool compared = is_compared(members);
     const int64_t original = graph_.axes[members[0]].extent;
-    const bool distinct = policy_ == ShrinkPolicy::kFewElements;
-    const bool compared = std::any_of(members.begin(), members.end(),
-                                      [&](AxisId axis) { return compared_.has(axis); });
-    for (int64_t extent = compared ? kRoomForLiterals : 2; extent < original; ++extent) {
-      if (distinct && used_.contains(extent)) continue;
-      const auto fits = refit_all(splits, extent);
+    if (compared && longest(members) > compared_length_) {
+      compared_length_ = longest(members);
+      least_compared_ = next_compared_;
+    }
+    for (int64_t root = compared ? least_compared_ : 2; root < original; ++root) {
+      std::vector<int64_t> extents;
+      for (const AxisId a : members) extents.push_back(forms[a].at(root));
+      if (*std::min_element(extents.begin(), extents.end()) < 2 || !are_new(extents)) continue;
+      const auto fits = refit_all(splits, forms, root);
       if (fits.empty() && !splits.empty()) continue;
       for (size_t i = 0; i < splits.size(); ++i) take(splits[i], fits[i]);
-      for (AxisId a : members) sizes_.axes[a] = extent;
-      used_.insert(extent);
+      for (size_t i = 0; i < members.size(); ++i) sizes_.axes[members[i]] = extents[i];
+      used_.insert(extents.begin(), extents.end());
+      if (compared) next_compared_ = std::max(next_compared_, extents[0] + room_between_);
       return;
     }
-    used_.insert(original);
+    for (const AxisId a : members) used_.insert(graph_.axes[a].extent);
   }
 
   // Of each split, or nothing if one of them cannot be as it was.
   std::vector<std::vector<int64_t>> refit_all(const std::vector<Split>& splits,
-                                              int64_t extent) const {
+                                              const std::vector<AxisTies::Form>& forms,
+                                              int64_t root) const {
     const bool any =
         std::any_of(splits.begin(), splits.end(), [](const Split& s) { return s.tied; });
     for (int64_t tie = any ? 1 : 0; tie <= (any ? kMostTie : 0); ++tie) {
       std::vector<std::vector<int64_t>> fits;
       for (const Split& split : splits) {
-        auto factors = refit(split, extent, policy_, split.tied ? tie : 0);
+        auto factors = refit(split, forms[split.axis].at(root), policy_, split.tied ? tie : 0);
         if (!factors) break;
         fits.push_back(*std::move(factors));
       }
@@ -325,6 +363,10 @@ class Shrinker {
   const LiteralPolicy literals_;
   const std::set<FactorOf> tied_;
   AxisSet compared_;  // with literals that move
+  // A longer axis that is compared gets `next_compared_` at least, one that is as long as the last
+  // one what that one got at least.
+  int64_t room_between_ = 1, compared_length_ = 0;
+  int64_t least_compared_ = kRoomForLiterals, next_compared_ = kRoomForLiterals;
   MuSizes sizes_;
   std::set<int64_t> used_;
 };

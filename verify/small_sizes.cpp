@@ -1,5 +1,9 @@
 // Choosing sizes for two programs at once.
 //
+// Two ways to choose are tried, and the first taken whose cases are small enough for an exact test
+// and have a program that is defined: literals keep the axes that they are compared with, while
+// windows run along shorter axes; or the literals move with the extents.
+//
 // The axes of two programs are matched through the tensors that they share: where both index a
 // dimension by one axis, these are one class; where one of them splits the dimension, the other's
 // axis takes whatever extent the factors give.  Sizes come in sets that differ in every class,
@@ -7,10 +11,13 @@
 #include "verify/small_sizes.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 
+#include "core/evaluate.h"
 #include "core/resize.h"
+#include "verify/float_inputs.h"
 
 namespace sundog::verify {
 namespace {
@@ -51,11 +58,10 @@ std::vector<TensorPair> shared_tensors(const Program& a, const Program& b) {
 class JointClasses {
  public:
   JointClasses(const Program& a, const Program& b, LiteralPolicy literals)
-      : offset_(a.axes.size()) {
-    parent_.resize(a.axes.size() + b.axes.size());
-    std::iota(parent_.begin(), parent_.end(), size_t{0});
-    pinned_.resize(parent_.size(), 0);
-    compared_.resize(parent_.size(), 0);
+      : offset_(static_cast<uint32_t>(a.axes.size())),
+        ties_(a.axes.size() + b.axes.size()),
+        pinned_(a.axes.size() + b.axes.size(), 0),
+        compared_(pinned_.size(), 0) {
     add(a, literals, 0);
     add(b, literals, offset_);
     for (const TensorPair& pair : shared_tensors(a, b)) {
@@ -64,27 +70,31 @@ class JointClasses {
     }
   }
 
-  size_t of_first(AxisId axis) { return find(axis); }
-  size_t of_second(AxisId axis) { return find(axis + offset_); }
-  bool pinned(size_t root) const { return any(pinned_, root); }
+  uint32_t of_second(AxisId axis) const { return axis + offset_; }
+  AxisTies::Form form(uint32_t axis) const { return ties_.of(axis); }
+  bool pinned(uint32_t root) const { return any(pinned_, root); }
   // With a literal that moves.
-  bool compared(size_t root) const { return any(compared_, root); }
+  bool compared(uint32_t root) const { return any(compared_, root); }
 
  private:
-  bool any(const std::vector<uint8_t>& marks, size_t root) const {
-    for (size_t i = 0; i < parent_.size(); ++i) {
-      if (marks[i] && find(i) == root) return true;
+  bool any(const std::vector<uint8_t>& marks, uint32_t root) const {
+    for (uint32_t i = 0; i < marks.size(); ++i) {
+      if (marks[i] != 0 && ties_.of(i).root == root) return true;
     }
     return false;
   }
-  void add(const Program& program, LiteralPolicy literals, size_t offset) {
+  void tie(uint32_t a, uint32_t b, int64_t scale, int64_t offset) {
+    if (!ties_.tie(a, b, scale, offset)) pinned_[a] = pinned_[b] = 1;
+  }
+  void add(const Program& program, LiteralPolicy literals, uint32_t offset) {
     const AxisClasses classes = axis_classes(program, literals);
     if (literals == LiteralPolicy::kScale) {
       for (const AxisId axis : axes_of_literals(program)) compared_[axis + offset] = 1;
     }
-    for (size_t i = 0; i < classes.class_of.size(); ++i) {
-      parent_[find(i + offset)] = find(classes.class_of[i] + offset);
-      pinned_[i + offset] = classes.pinned[i];
+    for (uint32_t i = 0; i < classes.class_of.size(); ++i) {
+      const AxisTies::Form& form = classes.forms[i];
+      if (form.root != i) tie(i + offset, form.root + offset, form.scale, form.offset);
+      pinned_[i + offset] |= classes.pinned[i];
     }
   }
   void unite(const IndexExpr& x, const IndexExpr& y) {
@@ -93,56 +103,83 @@ class JointClasses {
       if (x.axes[i].coefficient != y.axes[i].coefficient) return;
     }
     for (size_t i = 0; i < x.axes.size(); ++i) {
-      parent_[find(x.axes[i].axis)] = find(y.axes[i].axis + offset_);
+      tie(x.axes[i].axis, y.axes[i].axis + offset_, 1, 0);
     }
   }
-  size_t find(size_t i) const {
-    while (parent_[i] != i) i = parent_[i];
-    return i;
-  }
-  size_t offset_;
-  std::vector<size_t> parent_;
+
+  uint32_t offset_;
+  AxisTies ties_;
   std::vector<uint8_t> pinned_, compared_;
 };
 
+bool is_prime(int64_t n) {
+  for (int64_t d = 2; d * d <= n; ++d) {
+    if (n % d == 0) return false;
+  }
+  return n >= 2;
+}
+
+// What goes for all axes of a class: the extent of its root, and the least that leaves each axis
+// `least` or what it has.
+struct ClassBounds {
+  int64_t extent = 0, least = 0, longest = 0;
+};
+
+std::map<uint32_t, ClassBounds> bounds_of(const JointClasses& classes, const Program& a,
+                                          const Program& b, int64_t least) {
+  std::map<uint32_t, ClassBounds> bounds;
+  const auto add = [&](const Program& p, bool second) {
+    for (AxisId i = 0; i < p.axes.size(); ++i) {
+      const AxisTies::Form form = classes.form(second ? classes.of_second(i) : i);
+      const int64_t extent = p.axes[i].extent;
+      const int64_t of_root = (extent - form.offset) / form.scale;
+      const int64_t wanted = std::min(least, extent) - form.offset;
+      const auto [at, is_new] = bounds.emplace(form.root, ClassBounds{of_root, 1, extent});
+      at->second.extent = std::min(at->second.extent, of_root);
+      at->second.longest = std::max(at->second.longest, extent);
+      at->second.least = std::max(at->second.least, (wanted + form.scale - 1) / form.scale);
+    }
+  };
+  add(a, false);
+  add(b, true);
+  return bounds;
+}
+
 // Extents of both programs: distinct primes from `least` on for the classes, never more than there
-// are.
+// are.  Those that are compared with literals keep their order by length.
 void assign(const Program& a, const Program& b, int64_t least, LiteralPolicy literals,
             std::vector<int64_t>* first, std::vector<int64_t>* second) {
-  JointClasses classes(a, b, literals);
-  std::map<size_t, int64_t> bound;
-  for (AxisId i = 0; i < a.axes.size(); ++i) {
-    const size_t root = classes.of_first(i);
-    const auto [at, is_new] = bound.emplace(root, a.axes[i].extent);
-    if (!is_new) at->second = std::min(at->second, a.axes[i].extent);
-  }
-  for (AxisId i = 0; i < b.axes.size(); ++i) {
-    const size_t root = classes.of_second(i);
-    const auto [at, is_new] = bound.emplace(root, b.axes[i].extent);
-    if (!is_new) at->second = std::min(at->second, b.axes[i].extent);
-  }
-  const auto is_prime = [](int64_t n) {
-    for (int64_t d = 2; d * d <= n; ++d) {
-      if (n % d == 0) return false;
-    }
-    return n >= 2;
+  const JointClasses classes(a, b, literals);
+  const auto bounds = bounds_of(classes, a, b, least);
+  std::vector<uint32_t> roots;
+  for (const auto& [root, bound] : bounds) roots.push_back(root);
+  const auto length = [&](uint32_t root) {
+    return classes.compared(root) ? bounds.at(root).longest : 0;
   };
-  std::map<size_t, int64_t> chosen;
+  std::stable_sort(roots.begin(), roots.end(),
+                   [&](uint32_t x, uint32_t y) { return length(x) < length(y); });
+  const int64_t room = std::max(room_between_compared(a), room_between_compared(b));
+  std::map<uint32_t, int64_t> chosen;
   int64_t next = least, next_compared = least + kRoomForLiterals;
-  for (const auto& [root, extent] : bound) {
-    if (classes.pinned(root) || extent < least) {
-      chosen[root] = extent;
+  for (const uint32_t root : roots) {
+    const ClassBounds& bound = bounds.at(root);
+    const bool compared = classes.compared(root);
+    if (classes.pinned(root) || bound.extent < least) {
+      chosen[root] = bound.extent;
       continue;
     }
-    int64_t& from = classes.compared(root) ? next_compared : next;
+    int64_t from = std::max(compared ? next_compared : next, bound.least);
     while (!is_prime(from)) ++from;
-    chosen[root] = std::min(from++, extent);
+    chosen[root] = std::min(from, bound.extent);
+    (compared ? next_compared : next) = from + (compared ? room : 1);
   }
-  for (AxisId i = 0; i < a.axes.size(); ++i) {
-    first->push_back(std::min(chosen[classes.of_first(i)], a.axes[i].extent));
-  }
+  const auto extent = [&](const Axis& axis, uint32_t joint) {
+    const AxisTies::Form form = classes.form(joint);
+    return std::min(form.at(chosen[form.root]), axis.extent);
+  };
+  for (AxisId i = 0; i < a.axes.size(); ++i) first->push_back(extent(a.axes[i], i));
   for (AxisId i = 0; i < b.axes.size(); ++i) {
-    second->push_back(std::min(chosen[classes.of_second(i)], b.axes[i].extent));
+    second->push_back(extent(b.axes[i], classes.of_second(i)));
   }
 }
 
@@ -179,7 +216,7 @@ bool respects_classes(const Program& p, const std::vector<int64_t>& extents,
   const AxisClasses classes = axis_classes(p, literals);
   for (AxisId i = 0; i < p.axes.size(); ++i) {
     if (classes.pinned[i] && extents[i] != p.axes[i].extent) return false;
-    if (extents[i] != extents[classes.class_of[i]]) return false;
+    if (extents[i] != classes.forms[i].at(extents[classes.class_of[i]])) return false;
   }
   return true;
 }
@@ -211,7 +248,7 @@ Result<MuGraph> enlarged(const MuGraph& graph, const Program& program, LiteralPo
   MuSizes sizes = sizes_of(graph);
   const AxisClasses classes = axis_classes(program, policy);
   *new_extents = extents(program);
-  std::map<uint32_t, int64_t> step;  // of each class: by how much it grows
+  std::map<uint32_t, int64_t> step;  // of each class: by how much its root grows
   for (AxisId axis = 0; axis < program.axes.size(); ++axis) {
     int64_t stride = 1;
     for (const Kernel& kernel : graph.kernels) {
@@ -223,7 +260,7 @@ Result<MuGraph> enlarged(const MuGraph& graph, const Program& program, LiteralPo
   }
   for (AxisId axis = 0; axis < program.axes.size(); ++axis) {
     if (classes.pinned[axis]) continue;
-    const int64_t by = step[classes.class_of[axis]];
+    const int64_t by = step[classes.class_of[axis]] * classes.forms[axis].scale;
     (*new_extents)[axis] += by;
     sizes.axes[axis] += by;
     for (size_t k = 0; k < graph.kernels.size(); ++k) {
@@ -272,7 +309,7 @@ std::vector<SmallCase> cases_of(const Program& program, const Program& candidate
       *too_large = sizes;
       return {};
     }
-    cases.push_back({std::move(a), std::move(b), std::move(sizes), !literals->empty()});
+    cases.push_back({std::move(a), std::move(b), std::move(sizes), literals->moves()});
   }
   return cases;
 }
@@ -289,7 +326,7 @@ Status add_cases(const Program& program, const MuGraph& candidate, LiteralPolicy
       *too_large = std::move(sizes);
       return;
     }
-    cases->push_back({std::move(p), std::move(g), std::move(sizes), !shrunk->literals.empty()});
+    cases->push_back({std::move(p), std::move(g), std::move(sizes), shrunk->literals.moves()});
   };
   std::vector<int64_t> larger;
   Result<MuGraph> graph = enlarged(shrunk->graph, shrunk->program, policy, &larger);
@@ -407,12 +444,65 @@ Status check_shapes(const Program& program, const Program& candidate) {
   return {};
 }
 
-Result<std::vector<SmallCase>> small_cases(const Program& program, const Program& candidate) {
-  std::string too_large, ignored;
-  std::vector<SmallCase> cases = cases_of(program, candidate, LiteralPolicy::kPin, &too_large);
-  if (!too_large.empty()) {
-    cases = cases_of(program, candidate, LiteralPolicy::kScale, &ignored);
+namespace {
+
+// Ways to choose, in the order in which they are tried.
+constexpr LiteralPolicy kPolicies[] = {LiteralPolicy::kFollow, LiteralPolicy::kScale};
+
+// Cases at which the program has a value.  It may have none at any: what a logarithm is taken of
+// may be negative on every draw.
+void drop_undefined(std::vector<SmallCase>* cases) {
+  const auto is_defined = [](const SmallCase& c) {
+    std::vector<FloatTensor> inputs;
+    for (TensorValues<double>& t : float_inputs(c.program, InputKind::kOrdinary, 1)) {
+      inputs.push_back({t.extents, std::move(t.values), {}});
+    }
+    Evaluation evaluation;
+    evaluation.threads = 1;
+    const auto values = evaluate(c.program, inputs, evaluation);
+    if (!values.ok()) return false;
+    return std::all_of(values->begin(), values->end(), [](const std::vector<double>& output) {
+      return std::none_of(output.begin(), output.end(), [](double x) { return std::isnan(x); });
+    });
+  };
+  std::erase_if(*cases, [&](const SmallCase& c) { return !is_defined(c); });
+}
+
+// Whether an exact test of it is slow, or out of reach: every term of a sum of exponentials is one
+// of the value.
+bool is_heavy(const SmallCase& c) {
+  const TermGraph& terms = c.program.terms;
+  for (TermId id = 0; id < terms.size(); ++id) {
+    const auto* apply = std::get_if<ApplyTerm>(&terms[id]);
+    if (apply != nullptr && std::holds_alternative<op::Exp>(apply->op)) {
+      return work(c.program) > kExactWork;
+    }
   }
+  return false;
+}
+
+// The cases of the first way to choose that has any which are defined and not heavy; else of the
+// first that has any, defined or not.
+template <class CasesOf>
+std::vector<SmallCase> first_suitable(CasesOf cases_of_policy) {
+  std::vector<SmallCase> fallback;
+  for (const LiteralPolicy policy : kPolicies) {
+    std::vector<SmallCase> all = cases_of_policy(policy), defined = all;
+    drop_undefined(&defined);
+    if (!defined.empty() && std::none_of(defined.begin(), defined.end(), is_heavy)) return defined;
+    if (fallback.empty()) fallback = defined.empty() ? std::move(all) : std::move(defined);
+  }
+  return fallback;
+}
+
+}  // namespace
+
+Result<std::vector<SmallCase>> small_cases(const Program& program, const Program& candidate) {
+  std::string too_large;
+  std::vector<SmallCase> cases = first_suitable([&](LiteralPolicy policy) {
+    std::string ignored;
+    return cases_of(program, candidate, policy, too_large.empty() ? &too_large : &ignored);
+  });
   if (cases.empty() && is_small(program) && is_small(candidate)) {
     cases.push_back({program, candidate, sizes_text(program)});
   }
@@ -423,21 +513,26 @@ Result<std::vector<SmallCase>> small_cases(const Program& program, const Program
 }
 
 Result<std::vector<SmallCase>> small_cases(const Program& program, const MuGraph& candidate) {
-  std::vector<SmallCase> cases;
-  std::string too_large, ignored;
-  const Status shrunk = add_cases(program, candidate, LiteralPolicy::kPin, &cases, &too_large);
-  // A literal in a condition means what it says at the sizes that it was written for alone.
-  const double most = cases.empty() || has_literals(program) ? kExactWork : kCheapWork;
-  if (work(program) <= most && (cases.empty() || sizes_text(program) != cases[0].sizes)) {
-    cases.push_back({program, candidate, sizes_text(program)});
+  std::string too_large, failure;
+  std::vector<SmallCase> found = first_suitable([&](LiteralPolicy policy) {
+    std::vector<SmallCase> cases;
+    std::string larger;
+    const Status shrunk = add_cases(program, candidate, policy, &cases, &larger);
+    if (!shrunk.ok() && failure.empty()) failure = shrunk.error().message;
+    if (too_large.empty()) too_large = larger;
+    // A literal in a condition means what it says at the sizes that it was written for alone.
+    const double most = cases.empty() || has_literals(program) ? kExactWork : kCheapWork;
+    if (policy == LiteralPolicy::kFollow && work(program) <= most &&
+        (cases.empty() || sizes_text(program) != cases[0].sizes)) {
+      cases.push_back({program, candidate, sizes_text(program)});
+    }
+    return cases;
+  });
+  if (!found.empty()) return found;
+  if (!too_large.empty()) {
+    return unsupported(kTooLarge + too_large + (failure.empty() ? "" : "; " + failure));
   }
-  if (cases.empty() && !too_large.empty()) {
-    const Status moved = add_cases(program, candidate, LiteralPolicy::kScale, &cases, &ignored);
-    if (!moved.ok()) too_large += "; " + moved.error().message;
-  }
-  if (!cases.empty()) return cases;
-  if (!too_large.empty()) return unsupported(kTooLarge + too_large);
-  if (!shrunk.ok()) return shrunk.error();
+  if (!failure.empty()) return unsupported(failure);
   return unsupported("no small sizes suit the structure of this µGraph");
 }
 
@@ -450,13 +545,13 @@ std::optional<SmallCase> declared_case(const Program& program, const Candidate& 
 std::optional<SmallCase> tile_case(const Program& program, const MuGraph& candidate,
                                    double most_work) {
   if (work(program) <= most_work) return SmallCase{program, candidate, sizes_text(program)};
-  for (const LiteralPolicy policy : {LiteralPolicy::kPin, LiteralPolicy::kScale}) {
+  for (const LiteralPolicy policy : kPolicies) {
     Result<Shrunk> shrunk = shrink(candidate, program, ShrinkPolicy::kKeepTiles, policy);
     if (!shrunk.ok() || work(shrunk->program) > most_work) continue;
     if (!check(shrunk->graph, shrunk->program).ok()) continue;
     std::string sizes = sizes_and_literals(shrunk->program, shrunk->literals);
     return SmallCase{std::move(shrunk->program), std::move(shrunk->graph), std::move(sizes),
-                     !shrunk->literals.empty()};
+                     shrunk->literals.moves()};
   }
   return std::nullopt;
 }

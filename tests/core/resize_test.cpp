@@ -76,6 +76,24 @@ TEST(ResizeTest, LiteralsPin) {
   ASSERT_TRUE(check(p).ok());
   EXPECT_EQ(small_extents(p), (std::vector<int64_t>{20, 4, 23, 2}));
 
+  // Or all but the window follow: n = i + w - 1, for n = 2 * i + 3 read at 2 * i + w likewise.
+  const AxisClasses windowed = axis_classes(p, LiteralPolicy::kFollow);
+  EXPECT_EQ(windowed.pinned, (std::vector<uint8_t>{0, 1, 0, 0}));
+  EXPECT_EQ(windowed.class_of[2], 0U);
+  EXPECT_EQ(windowed.forms[2].at(5), 8);
+  Program strided = p;
+  strided.axes[2].extent = 43;
+  strided.inputs = {tensor(strided.axes, "x", {2, 3})};
+  strided.terms = TermGraph();
+  const TermId far = strided.terms.input(0, {at(0) * 2 + at(1), at(3)});
+  strided.outputs[0].value = strided.terms.reduce(ReduceKind::kSum, AxisSet::of(1), far);
+  ASSERT_TRUE(check(strided).ok());
+  const AxisClasses half = axis_classes(strided, LiteralPolicy::kFollow);
+  EXPECT_EQ(half.forms[2], (AxisTies::Form{0, 2, 3}));
+  const Program small = with_extents(strided, {5, 4, 13, 2});
+  EXPECT_TRUE(check(small).ok());
+  EXPECT_EQ(small.inputs[0].extents, (std::vector<int64_t>{13, 2}));
+
   Program reversed = p;
   reversed.axes = {{"i", 20}, {"f", 50}};
   reversed.inputs = {tensor(reversed.axes, "x", {0, 1})};
@@ -149,6 +167,45 @@ TEST(ResizeTest, NeighboursOfALiteralMoveWithIt) {
   EXPECT_EQ(*fitted->moved(1024), *fitted->moved(1023) + 1) << "one window in two spellings";
   EXPECT_EQ(*fitted->moved(2048), *fitted->moved(2046) + 2);
   EXPECT_GT(*fitted->moved(2046), *fitted->moved(1024));
+}
+
+// 44 in `k <= q + 44` lets the last q see the last k; 43 in `k < q + 45` is the same.
+TEST(ResizeTest, LiteralsThatAlignEndsKeepAligningThem) {
+  Program p = window(33, 77, 44);
+  p.terms = TermGraph();
+  TermGraph& g = p.terms;
+  const TermId x = g.input(0, {at(0), at(1)}), zero = g.constant(Number(0));
+  const IndexCondition near{at(1) - at(0) - IndexExpr::of_constant(44), Relation::kLessEqual};
+  const IndexCondition same{at(1) - at(0) - IndexExpr::of_constant(45), Relation::kLess};
+  const IndexCondition far{at(0) - at(1) - IndexExpr::of_constant(-30), Relation::kLessEqual};
+  const TermId s = g.push(SelectTerm{near, x, zero}), t = g.push(SelectTerm{same, s, zero});
+  p.outputs[0].value = g.reduce(ReduceKind::kSum, AxisSet::of(1), g.push(SelectTerm{far, t, zero}));
+  ASSERT_TRUE(check(p).ok());
+  EXPECT_EQ(room_between_compared(p), 3 + 2 * 5);
+  const ResizedProgram resized[] = {{p, {7, 20}}};
+  const auto literals = fit_literals(resized);
+  ASSERT_TRUE(literals.has_value());
+  EXPECT_EQ(literals->moved(44), 13);
+  EXPECT_EQ(literals->moved(45), 14);
+  EXPECT_LT(*literals->moved(30), 13);
+  EXPECT_EQ(room_between_compared(window(4096, 4096, 1024)), 1);
+}
+
+// Axes of equal extents that are compared stay equal where literals move: with fewer k than q the
+// last rows of a window have no element.
+TEST(ResizeTest, ComparedAxesOfOneLengthAreTiedWhereLiteralsMove) {
+  EXPECT_EQ(axis_classes(window(96, 96, 16), LiteralPolicy::kScale).class_of[1], 0U);
+  EXPECT_EQ(axis_classes(window(96, 97, 16), LiteralPolicy::kScale).class_of[1], 1U);
+}
+
+TEST(ResizeTest, LiteralsThatSayTheSameStay) {
+  const Program p = window(4096, 4096, 2);
+  const ResizedProgram resized[] = {{p, {7, 7}}};
+  const auto literals = fit_literals(resized);
+  ASSERT_TRUE(literals.has_value());
+  EXPECT_FALSE(literals->moves());
+  EXPECT_EQ(literals->text(), "");
+  EXPECT_EQ(literals->moved(-2), -2);
 }
 
 TEST(ResizeTest, SplitDimensionsFollowTheirFactors) {
