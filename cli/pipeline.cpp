@@ -47,10 +47,15 @@ std::string short_count(uint64_t count) {
 class Judge {
  public:
   Judge(const Program& program, const PipelineOptions& options)
-      : program_(program), prove_s_(options.prove_s) {
+      : program_(program), prove_s_(options.prove_s), verify_s_(options.verify_s) {
     options_.error_log2 = options.error_log2;
     options_.seed = options.seed;
     options_.time_limit_s = options.verify_s;
+    // While the search waits, a candidate that takes long is passed over: the budget is its time.
+    if (options.clocked) {
+      options_.time_limit_s = std::min(options.verify_s, std::max(1.0, options.budget_s / 2));
+      options_.prove_s = std::min(options_.prove_s, options_.time_limit_s);
+    }
     options_.rounding = options.rounding;
     options_.full_size_work = 0;  // for the pick alone
     options_.numerics_work = 1 << 12;
@@ -84,6 +89,8 @@ class Judge {
   // proof for all sizes.
   Evidence judge_pick(const MuGraph& graph) const {
     verify::VerifyOptions whole = options_;
+    whole.time_limit_s = verify_s_;
+    whole.prove_s = verify::VerifyOptions().prove_s;
     whole.prove = prove_s_ > 0;
     if (prove_s_ > 0) whole.prove_s = prove_s_;
     whole.full_size_work = verify::VerifyOptions().full_size_work;
@@ -95,7 +102,7 @@ class Judge {
 
  private:
   const Program& program_;
-  const double prove_s_;
+  const double prove_s_, verify_s_;
   verify::VerifyOptions options_;
   std::mutex mutex_;
   std::map<std::string, Evidence> known_;
@@ -149,6 +156,10 @@ Row make_row(StoredCandidate candidate, bool unfused, Judge& judge) {
   row.candidate.measured_us.reset();  // of another day
   if (row.candidate.structure.empty()) row.candidate.structure = one_line(row.candidate.graph);
   row.candidate.evidence = judge.judge(row.candidate.graph);
+  // There is nothing to take instead of the unfused program: it gets all the time that there is.
+  if (unfused && row.candidate.evidence.answer == "unknown") {
+    row.candidate.evidence = judge.judge_pick(row.candidate.graph);
+  }
   if (row.candidate.evidence.answer != "equivalent") {
     row.dropped = "verification: " + row.candidate.evidence.reason;
   }
@@ -375,8 +386,12 @@ bool passes_pick(Row& row, const Judge& judge) {
 Status choose_best(PipelineResult& result, const Program& program, const Device& device,
                    const PipelineOptions& options, const Judge& judge) {
   std::string first_reason;
+  const double start = now_s();
   for (size_t i = 0; i < result.rows.size(); ++i) {
     Row& row = result.rows[i];
+    if (i > 0 && !row.unfused && row.dropped.empty() && now_s() - start > options.verify_s) {
+      row.dropped = "verification: those before it took the time (--verify-time)";
+    }
     if (row.dropped.empty()) {
       result.max_rel_error = 0;
       result.kernel_check.clear();
