@@ -150,7 +150,10 @@ void KernelWalk::declaration(const EmittedStatement& s) {
     return;
   }
   visit(value);
-  if (s.type == "bool") {
+  // What starts as a literal is there to be changed.
+  const bool literal =
+      value.kind == Expression::kName && (value.text == "true" || value.text == "false");
+  if (s.type == "bool" && !literal) {
     if (const auto holds = condition(value)) truths_[s.name] = *holds;
   }
   if (s.type == "int" || s.type == "int64_t" || s.type == "bool") {

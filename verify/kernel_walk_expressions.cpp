@@ -172,6 +172,7 @@ std::optional<SymbolicInt> KernelWalk::integer(const Expression& e) {
 // As a truth value; nothing if it is about more than integers.
 std::optional<std::string> KernelWalk::condition(const Expression& e) {
   if (e.kind == Expression::kName) {
+    if (e.text == "true" || e.text == "false") return e.text;
     const auto known = truths_.find(e.text);
     return known == truths_.end() ? std::nullopt : std::optional(known->second);
   }

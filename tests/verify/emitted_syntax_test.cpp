@@ -60,6 +60,20 @@ TEST(EmittedSyntax, ProductsBindStrongerThanSums) {
   EXPECT_EQ(index.parts[1].text, "&");
 }
 
+TEST(EmittedSyntax, DeclaresPointersToElementsOfEveryWidth) {
+  for (const char* type : {"int8_t", "uint16_t", "float", "sd::f16"}) {
+    const std::string t = type;
+    const auto functions =
+        parse_emitted("extern \"C\" __global__ void k(float* x) { " + t +
+                      "* const xs = reinterpret_cast<" + t + "*>(arena + 64); }");
+    ASSERT_TRUE(functions.ok()) << functions.error().message;
+    const EmittedStatement& declared = (*functions)[0].body[0].body[0];
+    EXPECT_EQ(declared.kind, EmittedStatement::kDeclaration);
+    EXPECT_EQ(declared.name, "xs");
+    EXPECT_EQ(declared.type, t + "*");
+  }
+}
+
 TEST(EmittedSyntax, WhatIsNotUnderstoodIsSaid) {
   for (const char* text : {"extern \"C\" __global__ void k(float* x) { while (1) ; ; } ) }",
                            "extern \"C\" __global__ void k(float* x) { x[1 = 2; }",

@@ -169,6 +169,26 @@ const Slip kBandSlips[] = {
 
 INSTANTIATE_TEST_SUITE_P(Kernel, BandSlips, testing::ValuesIn(kBandSlips), slip_name);
 
+// Of an empty tensor nothing may be read, and a read behind what never holds is none.
+TEST(SmtSafety, WhatNeverHoldsIsUnderstood) {
+  const auto safety = [](const std::string& condition) {
+    const EmittedKernel kernel{"k", 1, 32, 0, {0, 1}};
+    return check_safety(
+        "extern \"C\" __global__ void __launch_bounds__(32)\n"
+        "k(const float* __restrict__ X, float* __restrict__ Y) {\n"
+        "  const int tid = static_cast<int>(threadIdx.x);\n"
+        "  const float t0 = " +
+            condition +
+            " ? *(X) : 0.0f;\n"
+            "  if (tid == 0) *(Y) = t0;\n}\n",
+        std::span(&kernel, 1));
+  };
+  EXPECT_TRUE(safety("0 < 0 && false").safe()) << to_string(safety("0 < 0 && false"));
+  EXPECT_TRUE(safety("false").safe());
+  EXPECT_FALSE(safety("true").safe());
+  EXPECT_FALSE(safety("0 < 1").safe());
+}
+
 TEST(SmtSafety, OtherKernelsAreUndecided) {
   EXPECT_FALSE(check("").safe());
   EXPECT_FALSE(check("extern \"C\" __global__ void k(float* x) { ").safe());
