@@ -29,3 +29,4 @@ ugraph gqa_safe_parts of gqa_safe {
     store out -> O
   }
 }
+# expect: equal
