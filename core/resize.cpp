@@ -27,6 +27,8 @@ class ClassFinder {
         for (size_t d = 0; d < decl.dims.size(); ++d) relate(decl.dims[d], input->index[d]);
       } else if (const auto* select = std::get_if<SelectTerm>(&term)) {
         condition(select->condition.expr);
+      } else if (const auto* size = std::get_if<SizeTerm>(&term)) {
+        if (literals_ == LiteralPolicy::kKeepSizes) pinned_[size->axis] = 1;
       }
     }
     AxisClasses result;

@@ -24,6 +24,8 @@ enum class LiteralPolicy : uint8_t {
   kPin,     // it keeps its value, and they their extents
   kFollow,  // in an index: the dimension and the axis that runs along it change together
   kScale,   // so there, and in a condition it moves with them
+  // As kFollow, and axes whose size is a value keep it: some literal may stand for it.
+  kKeepSizes,
 };
 
 class Literals {

@@ -167,7 +167,7 @@ class Attempt {
   }
 
   std::string statement() const {
-    if (fixed_sizes_) return "at " + sizes_text(program_);
+    if (fixed_sizes_) return program_.axes.empty() ? "" : "at " + sizes_text(program_);
     const AxisClasses classes = axis_classes(program_);
     std::vector<std::string> free, pinned;
     for (AxisId a = 0; a < program_.axes.size(); ++a) {
@@ -180,6 +180,7 @@ class Attempt {
         pinned.push_back(axis.name + " = " + program_.axes[classes.class_of[a]].name);
       }
     }
+    if (program_.axes.empty()) return {};
     std::string text = free.empty() ? "at" : "for all sizes of " + join(free, ", ");
     if (!pinned.empty()) text += (free.empty() ? " " : ", ") + join(pinned, ", ");
     return text;
@@ -244,7 +245,7 @@ Proof prove(const Program& program, const Program& candidate, const ProveOptions
 
 std::string to_string(const Proof& proof) {
   if (proof.outcome == Proof::kUnknown) return "unknown: " + proof.reason;
-  std::string text = "proved " + proof.statement;
+  std::string text = proof.statement.empty() ? "proved" : "proved " + proof.statement;
   if (!proof.assumptions.empty()) text += "; given: " + join(proof.assumptions, "; ");
   return text;
 }

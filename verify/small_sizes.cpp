@@ -536,6 +536,20 @@ Result<std::vector<SmallCase>> small_cases(const Program& program, const MuGraph
   return unsupported("no small sizes suit the structure of this µGraph");
 }
 
+std::vector<SmallCase> cases_with_declared_sizes(const Program& program,
+                                                 const Candidate& candidate) {
+  const LiteralPolicy policy = LiteralPolicy::kKeepSizes;
+  std::vector<SmallCase> cases;
+  std::string ignored;
+  if (const auto* graph = std::get_if<MuGraph>(&candidate)) {
+    if (!add_cases(program, *graph, policy, &cases, &ignored).ok()) return {};
+  } else {
+    cases = cases_of(program, std::get<Program>(candidate), policy, &ignored);
+  }
+  drop_undefined(&cases);
+  return cases;
+}
+
 std::optional<SmallCase> declared_case(const Program& program, const Candidate& candidate) {
   const auto* other = std::get_if<Program>(&candidate);
   if (!is_small(program) || (other != nullptr && !is_small(*other))) return std::nullopt;

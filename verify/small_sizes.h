@@ -27,6 +27,11 @@ struct SmallCase {
 Result<std::vector<SmallCase>> small_cases(const Program& program, const Program& candidate);
 Result<std::vector<SmallCase>> small_cases(const Program& program, const MuGraph& candidate);
 
+// Cases in which the axes whose size is a value in the program have their declared size, for what
+// differs at others: `x / 1024` may be meant for `x / size(h)`.  None if that is too large.
+std::vector<SmallCase> cases_with_declared_sizes(const Program& program,
+                                                 const Candidate& candidate);
+
 // The two at the declared sizes, if these are small enough for an exact test.
 std::optional<SmallCase> declared_case(const Program& program, const Candidate& candidate);
 

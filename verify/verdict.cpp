@@ -69,8 +69,9 @@ bool has_moved_literals(const Matter& matter) {
 
 // After the field test said "different" or found a fault: the floats decide, or nobody does.  What
 // a candidate does at small sizes must also show at the sizes that were declared, or with its own
-// tiles, where these are in reach: a literal may be wrong at the small sizes alone.
-void search_witness(const Matter& matter, const FieldResult& field, Verdict* v) {
+// tiles, where these are in reach: a literal may be wrong at the small sizes alone.  True if it was
+// looked for there and does not show.
+bool search_witness(const Matter& matter, const FieldResult& field, Verdict* v) {
   const VerifyOptions& options = matter.options;
   std::optional<Witness> witness;
   for (size_t i = 0; i < matter.cases.size() && !witness; ++i) {
@@ -81,14 +82,14 @@ void search_witness(const Matter& matter, const FieldResult& field, Verdict* v) 
   if (!witness) {
     if (field.answer == Sameness::kDifferent)
       v->reason += ", but no inputs were found that show it";
-    return;
+    return false;
   }
   if (matter.tiles && !matter.tiles->literals_moved) {
     std::optional<Witness> larger =
         find_witness(*matter.tiles, options.rounding, options.seed, true);
     if (!larger) {
       v->reason += ", but not at " + matter.tiles->sizes;
-      return;
+      return true;
     }
     witness = std::move(larger);
   } else if (has_moved_literals(matter) ||
@@ -96,15 +97,16 @@ void search_witness(const Matter& matter, const FieldResult& field, Verdict* v) 
     FullSizeResult full = at_full_size(matter, v);
     if (full.ran && !full.witness) {
       v->reason += ", but not at " + sizes_text(matter.program);
-      return;
+      return true;
     }
     if (!full.ran && has_moved_literals(matter)) {
       v->reason += ", but the declared sizes were not compared: " + full.skipped;
-      return;
+      return false;
     }
     if (full.witness) witness = std::move(full.witness);
   }
   set_different(v, *std::move(witness));
+  return false;
 }
 
 // Work of one run in floating point; some 10^7 index values take a second.
@@ -228,6 +230,22 @@ Extremes extremes_of_candidate(const Matter& matter) {
   return extremes_of(std::get<Program>(matter.candidate), matter.options.rounding);
 }
 
+// For what differs at other sizes and not at the declared ones: a literal may stand for an extent.
+// Leaves the verdict as it is unless the field test passes where those extents are what they are.
+void decide_with_declared_sizes(const Matter& matter, const FieldOptions& field_options,
+                                const Extremes& extremes, Verdict* v) {
+  const Matter kept{matter.program, matter.candidate,
+                    cases_with_declared_sizes(matter.program, matter.candidate), matter.tiles,
+                    matter.options};
+  if (kept.cases.empty()) return;
+  FieldResult field = field_test(kept.cases, field_options);
+  if (field.answer != Sameness::kSame) return;
+  if (field.hazard.empty()) field.hazard = extremes.overflow;
+  v->field = field.evidence;
+  v->ranges = field.ranges;
+  accept(kept, field_options, field, v);
+}
+
 Verdict decide(const Matter& matter) {
   const VerifyOptions& options = matter.options;
   FieldOptions field_options;
@@ -246,8 +264,8 @@ Verdict decide(const Matter& matter) {
   v.ranges = field.ranges;
   if (field.answer == Sameness::kSame) {
     accept(matter, field_options, field, &v);
-  } else {
-    search_witness(matter, field, &v);
+  } else if (search_witness(matter, field, &v)) {
+    decide_with_declared_sizes(matter, field_options, extremes, &v);
   }
   return v;
 }
@@ -305,10 +323,14 @@ std::string to_string(const Witness& w) {
   for (size_t d = 0; d < w.element.size(); ++d) {
     element += (d == 0 ? "" : ", ") + std::to_string(w.element[d]);
   }
-  char text[128];
-  std::snprintf(text, sizeof text, "] is %.9g instead of %.9g", w.actual, w.expected);
-  return element + text + " in " + w.precision + " on " + w.inputs + " inputs of seed " +
-         std::to_string(w.seed) + " at " + w.sizes;
+  const auto number = [](double x) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.9g", x);
+    return std::string(std::isnan(x) ? "nan" : text);  // of either sign
+  };
+  return element + "] is " + number(w.actual) + " instead of " + number(w.expected) + " in " +
+         w.precision + " on " + w.inputs + " inputs of seed " + std::to_string(w.seed) + " at " +
+         w.sizes;
 }
 
 Verdict verify(const Program& program, const MuGraph& candidate, const VerifyOptions& options) {

@@ -81,6 +81,68 @@ TEST(FullSize, OfMuGraphsRunsBlocksOfSeveralKernels) {
   EXPECT_TRUE(checked("97", kWork).witness.has_value());
 }
 
+FullSizeResult checked(const char* program_text, const char* graph_text) {
+  const Program program = parsed(program_text);
+  const auto graph = parse_mugraph(graph_text, "test.mu", program);
+  EXPECT_TRUE(graph.ok()) << to_string(graph.error());
+  return full_size_check(program, *graph, Rounding::kWide, 1, kWork);
+}
+
+// The sums do not depend on f: the blocks at its first tile store them for all.
+TEST(FullSize, RunsTheBlocksThatStoreForOthers) {
+  const FullSizeResult result = checked(
+      "program p(n = 4, k = 64, f = 96) { input w: f32[n, k]\n input v: f32[k, f]\n"
+      " output y: f32[n, f] = sum[k](w * v) / sum[k](w * w) }",
+      R"(
+  ugraph g of p {
+    kernel a grid(n, k.s, f.o) {
+      split k = k.s(2) * k.i(32)
+      split f = f.o * f.i(32)
+      l[] = sum[k.i](w * w) : reg f32
+      o[f.i] = sum[k.i](w * v) : reg f32
+      store l -> parts_l : f32[k.s, n]
+      store o -> parts_o : f32[k.s, n, f]
+    }
+    kernel b grid(n, f.o) {
+      split f = f.o * f.i(16)
+      o[f.i] = sum[k.s](parts_o) : reg f32
+      l[] = sum[k.s](parts_l) : reg f32
+      y[f.i] = o / l : reg f32
+      store y -> y
+    }
+  })");
+  EXPECT_TRUE(result.ran) << result.skipped;
+  EXPECT_GE(result.compared, 16);
+  EXPECT_FALSE(result.witness.has_value());
+}
+
+// The last kernel has h in its grid, and the mean before it needs the blocks at every h.
+TEST(FullSize, RunsAllBlocksThatARowNeeds) {
+  const FullSizeResult result = checked(
+      "program p(n = 8, h = 96) { input x: f32[n, h]\n a[n, h] = x * x\n"
+      " output y: f32[n, h] = a - mean[h](a) }",
+      R"(
+  ugraph g of p {
+    kernel a grid(n, h.o) {
+      split h = h.o * h.i(32)
+      s[h.i] = x * x : reg f32
+      store s -> squares : f32[n, h]
+    }
+    kernel b grid(n) {
+      s[] = sum[h](squares) : reg f32
+      m[] = s / size(h) : reg f32
+      store m -> means : f32[n]
+    }
+    kernel c grid(n, h.o) {
+      split h = h.o * h.i(16)
+      y[h.i] = squares - means : reg f32
+      store y -> y
+    }
+  })");
+  EXPECT_TRUE(result.ran) << result.skipped;
+  EXPECT_FALSE(result.witness.has_value());
+}
+
 TEST(FullSize, SaysWhenItDidNotRun) {
   const FullSizeResult result = checked("size(h)", 100);
   EXPECT_FALSE(result.ran);

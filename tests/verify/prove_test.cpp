@@ -310,6 +310,12 @@ const Pair kEqual[] = {
 INSTANTIATE_TEST_SUITE_P(Pairs, EqualPairs, testing::ValuesIn(kEqual),
                          [](const auto& pair) { return std::string(pair.param.name); });
 
+TEST(Prove, OfScalarsNoSizeIsNamed) {
+  const Proof proof = proof_of({"", SD("", "input x: f32[]\noutput y: f32[] = x * 2"),
+                                SD("", "input x: f32[]\noutput y: f32[] = x + x")});
+  EXPECT_EQ(to_string(proof), "proved");
+}
+
 TEST(Prove, ALiteralHoldsAtItsSizeOnly) {
   const Proof proof = proof_of({"", SD("n = 4, k = 8", ROWS "output y: f32[n] = mean[k](x)"),
                                 SD("n = 4, k = 8", ROWS "output y: f32[n] = sum[k](x) / 8")});

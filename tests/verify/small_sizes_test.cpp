@@ -166,6 +166,35 @@ TEST(SmallSizes, AreRefusedWhereLiteralsKeepThemLarge) {
       << cases.error().message;
 }
 
+// With fewer k than q the last rows of this window have no element, and a softmax of them no value.
+TEST(SmallSizes, AreSizesAtWhichTheProgramIsDefined) {
+  for (const char* literals : {"w = 37", "w = 1"}) {
+    const Program program =
+        parsed(std::string("program window(q = 300, k = q, ") + literals + R"() {
+      input x: f32[q, k]
+      output y: f32[q, k] = softmax[k](select(k <= q, select(k > q - w, x, -inf), -inf)) })");
+    const auto cases = small_cases(program, program);
+    ASSERT_TRUE(cases.ok()) << to_string(cases.error());
+    for (const SmallCase& c : *cases) {
+      EXPECT_LT(work(c.program), 4096);
+      EXPECT_GE(c.program.axes[1].extent, c.program.axes[0].extent) << c.sizes;
+    }
+  }
+}
+
+TEST(SmallSizes, KeepSizesThatAreValuesWhereThatIsAskedFor) {
+  const Program mean =
+      parsed("program p(n = 30, h = 64) { input x: f32[n, h]\n output y: f32[n] = mean[h](x) }");
+  const Program literal = parsed(
+      "program p(n = 30, h = 64) { input x: f32[n, h]\n output y: f32[n] = sum[h](x) / 64 }");
+  const auto cases = cases_with_declared_sizes(mean, literal);
+  ASSERT_FALSE(cases.empty());
+  for (const SmallCase& c : cases) {
+    EXPECT_EQ(c.program.axes[1].extent, 64);
+    EXPECT_LT(c.program.axes[0].extent, 30);
+  }
+}
+
 TEST(SmallSizes, WorkIsThatOfTheLargestTerm) { EXPECT_EQ(work(parsed(kMatrix)), 64.0 * 128 * 96); }
 
 }  // namespace

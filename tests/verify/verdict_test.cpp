@@ -157,6 +157,16 @@ TEST(Verdict, UnknownLawsGiveNoWitness) {
   EXPECT_FALSE(verdict.witness.has_value());
 }
 
+TEST(Verdict, WitnessesWriteNoNumberInOneWay) {
+  Witness witness;
+  witness.output = "y";
+  witness.element = {1, 2};
+  witness.actual = -std::nan("");
+  witness.expected = 0.25;
+  EXPECT_EQ(to_string(witness).find("y[1, 2] is nan instead of 0.25 in "), 0U)
+      << to_string(witness);
+}
+
 TEST(Verdict, IsTheSameForTheSameSeed) {
   const Program p = parsed(kTwoPass);
   VerifyOptions options;
