@@ -295,9 +295,10 @@ template <class C>
 Verdict with_proof(const Program& program, const C& candidate, const VerifyOptions& options,
                    Verdict v) {
   if (!options.prove) return v;
+  const bool attempted = v.proof != Verdict().proof;  // the answer may have taken one
   if (v.answer == Verdict::kDifferent) {
     v.proof = "refuted: " + v.reason;
-  } else if (v.proof.empty()) {
+  } else if (!attempted) {
     v.proof = to_string(verify::prove(program, candidate, {options.prove_s, options.rounding}));
   }
   return v;

@@ -157,6 +157,22 @@ TEST(Verdict, UnknownLawsGiveNoWitness) {
   EXPECT_FALSE(verdict.witness.has_value());
 }
 
+// Whether the answer takes a proof or not, and whether it is one.
+TEST(Verdict, AProofThatIsAskedForIsAttempted) {
+  const Program program = parsed(
+      "program p(n = 64, h = 256) { input x: f32[n, h]\n output y: f32[n] = sum[h](x * x) }");
+  const Program other = parsed(
+      "program p(n = 64, h = 256) { input x: f32[n, h]\n output y: f32[n] = sum[h](x * x * 1) }");
+  VerifyOptions options;
+  for (const bool exact : {true, false}) {
+    options.exact_at_declared_sizes = exact;
+    options.prove = true;
+    EXPECT_EQ(verify(program, other, options).proof, "proved for all sizes of n, h") << exact;
+    options.prove = false;
+    EXPECT_EQ(verify(program, other, options).proof, "not attempted") << exact;
+  }
+}
+
 TEST(Verdict, WitnessesWriteNoNumberInOneWay) {
   Witness witness;
   witness.output = "y";
