@@ -125,9 +125,12 @@ std::string live_line(const search::Progress& p) {
   return line;
 }
 
+constexpr double kLeastAcceptS = 10;  // to verify in, however short the search was to be
+
 search::SearchOptions search_options(const PipelineOptions& options, Judge& judge) {
   search::SearchOptions result;
   result.budget_s = options.clocked ? options.budget_s : 0;
+  result.accept_s = options.clocked ? std::max(options.budget_s, kLeastAcceptS) : 0;
   result.max_states = options.states;
   result.top_k = options.top;
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());

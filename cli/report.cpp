@@ -161,7 +161,9 @@ std::string table_text(const ReportContext& context) {
   if (!best.compiler.empty()) text += "  compiled   " + compiled_line(best) + "\n";
   text += "  search     " + std::to_string(result.report.states) + " states in " +
           formatted("%.2f", result.report.seconds) + " s, " + stop_text(result) + "\n";
-  text += "  " + summary(result) + "\n  files      " + context.folder + "/\n";
+  text += "  " + summary(result) + "\n";
+  for (const std::string& note : result.notes) text += "  note       " + note + "\n";
+  text += "  files      " + context.folder + "/\n";
   return text + "\nnext time: " + context.reuse + "\n";
 }
 

@@ -5,6 +5,7 @@
 #include "search/hoist_loads.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <string>
@@ -55,8 +56,8 @@ class LoadHoister {
   void rewrite(uint32_t computation) {
     const TermId root = kernel_.computations[computation].value;
     if (std::holds_alternative<InputTerm>(kernel_.terms[root])) return;  // a load already
-    std::set<TermId> plain;
-    collect(root, plain);
+    std::set<TermId> plain, seen;
+    collect(root, seen, plain);
     if (plain.empty()) return;
     std::map<TermId, TermId> local;
     for (TermId t : plain) local[t] = load(t);
@@ -68,29 +69,28 @@ class LoadHoister {
     kernel_.computations[computation].value = copier.copy(root);
   }
 
-  // Reads under `term` that may be hoisted.
-  void collect(TermId term, std::set<TermId>& out) {
+  // Reads under `term` that may be hoisted.  Terms share what is below them: each is visited once.
+  void collect(TermId term, std::set<TermId>& seen, std::set<TermId>& out) {
+    if (!seen.insert(term).second) return;
     const Term t = kernel_.terms[term];
     if (const auto* in = std::get_if<InputTerm>(&t)) {
       if (is_plain(*in)) out.insert(term);
     } else if (const auto* select = std::get_if<SelectTerm>(&t)) {
       for (TermId branch : {select->then, select->otherwise}) {
-        if (always_inside(branch)) collect(branch, out);
+        if (always_inside(branch)) collect(branch, seen, out);
       }
     } else {
-      for (TermId o : operands(t)) collect(o, out);
+      for (TermId o : operands(t)) collect(o, seen, out);
     }
   }
 
   // Whether every read under a branch stays inside its tensor whatever the condition says.
   bool always_inside(TermId term) const {
-    const Term& t = kernel_.terms[term];
-    if (const auto* in = std::get_if<InputTerm>(&t)) {
-      const TensorDecl& decl = graph_.tensors[in->tensor].decl;
-      return in->index == default_index(kernel_, decl);
-    }
-    const auto below = operands(t);
-    return std::all_of(below.begin(), below.end(), [&](TermId o) { return always_inside(o); });
+    const std::vector<TermId> below = reachable(kernel_.terms, std::array{term});
+    return std::all_of(below.begin(), below.end(), [&](TermId o) {
+      const auto* in = std::get_if<InputTerm>(&kernel_.terms[o]);
+      return in == nullptr || in->index == default_index(kernel_, graph_.tensors[in->tensor].decl);
+    });
   }
 
   // Each dimension runs along one axis of the µGraph.

@@ -117,34 +117,46 @@ class Partitioner {
     return n;
   }
 
-  // What of `t` is best read, being made before part `at`: itself, or what it is made of.
-  double cut_below(TermId t, int at, const std::vector<int>& cuts, Crossing* out) const {
+  // What of a term is best read, being made before a part: itself, or what it is made of.
+  struct Below {
+    double elements = 0;
+    Crossing terms;
+  };
+
+  // `done`: by term, for this part and these cuts; terms share what is below them.
+  const Below& cut_below(TermId t, int at, const std::vector<int>& cuts,
+                         std::map<TermId, Below>& done) const {
+    const auto [it, fresh] = done.try_emplace(t);
+    Below& out = it->second;
     const int part = part_of(t, cuts);
-    if (part < 0) return 0;
+    if (!fresh || part < 0) return out;
     const Term& term = program_.terms[t];
     const bool reduces = std::holds_alternative<ReduceTerm>(term);
-    double apart = 0;
-    Crossing below;
-    if (part == at || !reduces) {
-      if (part == at && reduces) return 0;  // visited by itself
-      for (TermId o : operands(term)) apart += cut_below(o, at, cuts, &below);
+    if (part == at && reduces) return out;  // visited by itself
+    if (!reduces) {
+      for (TermId o : operands(term)) {
+        const Below& below = cut_below(o, at, cuts, done);
+        out.elements += below.elements;
+        out.terms.insert(below.terms.begin(), below.terms.end());
+      }
     }
-    if (part == at || (!reduces && apart < elements(t))) {
-      out->insert(below.begin(), below.end());
-      return apart;
-    }
-    out->insert(t);
-    return elements(t);
+    if (part != at && (reduces || out.elements >= elements(t))) out = {elements(t), {t}};
+    return out;
   }
 
   Crossing read_by(int at, const std::vector<int>& cuts) const {
+    std::map<TermId, Below> done;
     Crossing out;
+    const auto add = [&](TermId t) {
+      const Below& below = cut_below(t, at, cuts, done);
+      out.insert(below.terms.begin(), below.terms.end());
+    };
     for (TermId r : reductions_) {
       if (part_of(r, cuts) != at) continue;
-      cut_below(std::get<ReduceTerm>(program_.terms[r]).operand, at, cuts, &out);
+      add(std::get<ReduceTerm>(program_.terms[r]).operand);
     }
     for (const Output& o : program_.outputs) {
-      if (std::max(0, part_of(o.value, cuts)) == at) cut_below(o.value, at, cuts, &out);
+      if (std::max(0, part_of(o.value, cuts)) == at) add(o.value);
     }
     return out;
   }

@@ -182,19 +182,26 @@ class Superoptimizer {
     return now ? before_.seconds + *now : before_.to_best;
   }
 
-  // In order of predicted time, until enough are accepted; after an interruption, until one is.
+  // In order of predicted time, until enough are accepted or the time for that is up; after an
+  // interruption, until one is.
   void offer_candidates() {
     std::vector<Candidate> found = all_candidates();
+    const double start = limits_.seconds();
+    uint64_t late = 0;
     for (Candidate& c : found) {
       const auto accepted = static_cast<int>(report_.candidates.size());
       const bool interrupted = options_.stop != nullptr && options_.stop->load();
-      if (accepted >= (interrupted ? 1 : options_.top_k)) {
+      const bool up = options_.accept_s > 0 && limits_.seconds() - start > options_.accept_s;
+      if (up || accepted >= (interrupted ? 1 : options_.top_k)) {
         ++report_.kept_undecided;
+        late += up ? 1 : 0;
         continue;
       }
       offer(std::move(c));
       show_progress();
     }
+    if (late > 0)
+      note("the time was up before " + std::to_string(late) + " candidates were verified");
     report_.candidates.push_back(report_.unfused);
     std::stable_sort(
         report_.candidates.begin(), report_.candidates.end(),

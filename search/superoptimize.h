@@ -52,6 +52,7 @@ struct SearchOptions {
   const std::atomic<bool>* stop = nullptr;
   // Asked for the candidates in order of predicted time, until top_k are accepted.  Empty: all are.
   std::function<bool(const Candidate&)> accept;
+  double accept_s = 0;  // no candidate is offered later than this after the first; 0: no limit
   std::function<double()> clock;  // seconds; called by all threads
   std::function<void(const Progress&)> progress;
   TraceReader trace;  // told what the search does; empty: nobody

@@ -120,6 +120,18 @@ Value GroupRing::undefined(const char* reason) {
   return v;
 }
 
+bool GroupRing::goes_on(uint64_t products) {
+  constexpr uint64_t kBetweenLooks = 1 << 16;
+  work_ += products;
+  if (work_ > limits_.products) fail("products have too many terms");
+  if (limits_.seconds > 0 && work_ - looked_at_clock_ > kBetweenLooks) {
+    looked_at_clock_ = work_;
+    const std::chrono::duration<double> since = std::chrono::steady_clock::now() - start_;
+    if (since.count() > limits_.seconds) fail("the time limit was reached");
+  }
+  return !failure_;
+}
+
 void GroupRing::fail(std::string reason) {
   if (!failure_) failure_ = std::move(reason);
 }
@@ -234,6 +246,7 @@ class GroupRing::Collector {
   explicit Collector(GroupRing& ring) : ring_(ring) {}
 
   void add(const Term& a, const Term& b) {
+    if (!ring_.goes_on(1)) return;
     const Residue c = {ring_.field_.mul(a.c.p, b.c.p), ring_.companion_.mul(a.c.q, b.c.q)};
     const uint32_t e = ring_.exponent_product(a.exponent, b.exponent);
     if (a.product == 0 || b.product == 0) {
@@ -252,6 +265,7 @@ class GroupRing::Collector {
   }
 
   Value finish(const Growth& growth) {
+    if (!ring_.goes_on(terms_.size())) return ring_.plain({0, 0}, growth);
     std::sort(terms_.begin(), terms_.end(),
               [](const Term& x, const Term& y) { return x.key() < y.key(); });
     size_t kept = 0;

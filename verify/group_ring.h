@@ -19,6 +19,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -62,6 +63,8 @@ class GroupRing {
     uint32_t terms_of_value = 1 << 15;
     uint32_t terms = 1 << 22;      // of all values together
     uint32_t expansion = 1 << 14;  // terms while denominators are cleared
+    uint64_t products = 1 << 25;   // of two terms, those below powers of roots included
+    double seconds = 0;            // from construction; 0: none
   };
 
   GroupRing(uint64_t seed, Rounding rounding) : GroupRing(seed, rounding, Limits{}) {}
@@ -209,6 +212,11 @@ class GroupRing {
 
   uint64_t seed_;
   Rounding rounding_;
+  // Counts products of two terms; false once the round cannot go on.
+  bool goes_on(uint64_t products);
+
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  uint64_t work_ = 0, looked_at_clock_ = 0;  // products so far, and when the time was looked at
   Limits limits_;
   PrimeField field_, companion_;
   std::vector<std::array<uint64_t, 256>> powers_;  // g^(j 256^i)

@@ -87,7 +87,9 @@ void compare(Ring& ring, const Program& program,
 
 template <class Ring>
 Round run_round(const SmallCase& small, uint64_t seed, const FieldOptions& options) {
-  Ring ring(seed, options.rounding);
+  GroupRing::Limits limits;
+  limits.seconds = options.time_limit_s;
+  Ring ring(seed, options.rounding, limits);
   const auto inputs = random_inputs(ring, small.program);
   const std::span<const TensorValues<GroupRing::Value>> in(inputs);
   const auto expected = interpret(ring, small.program, in);

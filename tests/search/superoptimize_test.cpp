@@ -200,6 +200,39 @@ TEST(SuperoptimizeTest, RefusedCandidatesAreNotOffered) {
   EXPECT_GT(report->rejected, 0u);
 }
 
+TEST(SuperoptimizeTest, SlowAcceptanceEndsInAnAnswerAndSaysSo) {
+  const Program program = load("rms_norm", {{"b", 1}});
+  double now = 0;
+  SearchOptions options = limited(2000);
+  options.clock = [&now] { return now; };
+  options.accept_s = 10;
+  options.accept = [&now](const Candidate&) {
+    now += 8;
+    return true;
+  };
+  const auto report = superoptimize(program, h200(), {}, options);
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->candidates.size(), 3u);  // the unfused one among them, which is not asked for
+  EXPECT_GT(report->kept_undecided, 0u);
+  EXPECT_EQ(report->notes.size(), 1u);
+}
+
+// Every line of a program may use the one before twice: terms are shared, and whoever walks them
+// without noting where it was takes 2^40 steps.
+TEST(SuperoptimizeTest, SharedTermsAreVisitedOnce) {
+  std::string text = "program shared(n = 64, h = 8) {\n  input X: f32[n, h]\n  a0[n, h] = X\n";
+  for (int i = 0; i < 40; ++i) {
+    const std::string before = "a" + std::to_string(i);
+    text += "  a" + std::to_string(i + 1) + "[n, h] = tanh(" + before + ") * " + before + "\n";
+  }
+  text += "  s[n] = sum[h](a40 * a40)\n  output Y: f32[n, h] = a40 * s\n}\n";
+  const auto program = parse_program(text, "shared.sd", {});
+  ASSERT_TRUE(program.ok()) << to_string(program.error());
+  const auto report = superoptimize(*program, h200(), {}, limited(2000));
+  ASSERT_TRUE(report.ok());
+  EXPECT_FALSE(report->candidates.empty());
+}
+
 // Beyond what is searched by default: two axes cut into parts.
 TEST(SuperoptimizeTest, TwoAxesMayBeCutIntoParts) {
   const Program chain = load("mm_mm", {{"s", 16}, {"l", 300}, {"g", 2}, {"e", 300}, {"f", 20}});

@@ -419,6 +419,24 @@ TEST(GroupRing, ExpansionBeyondTheLimitIsUndecidedAndSaysSo) {
   EXPECT_EQ(r.equal(left, r.add(right, r.random(999))), Sameness::kDifferent);
 }
 
+TEST(GroupRing, WorkAndTimeAreBounded) {
+  for (const bool timed : {false, true}) {
+    GroupRing::Limits limits;
+    if (timed) {
+      limits.seconds = 1e-9;
+    } else {
+      limits.products = 1 << 18;
+    }
+    GroupRing r(1, Rounding::kWide, limits);
+    Value v = r.integer(0);
+    for (uint64_t i = 0; i < 600; ++i) v = r.add(v, r.exp(r.random(i)));
+    EXPECT_FALSE(r.failure());
+    r.mul(v, v);
+    ASSERT_TRUE(r.failure());
+    EXPECT_EQ(*r.failure(), timed ? "the time limit was reached" : "products have too many terms");
+  }
+}
+
 TEST(GroupRing, DivisionByZeroIsUndefined) {
   Ring r;
   const Value a = r.var(), e = r.exp(a);
