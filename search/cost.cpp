@@ -71,12 +71,28 @@ constexpr double kLongQueue = 72e3;      // bytes an SM has asked for, beyond wh
 constexpr double kQueueLoss = 0.05;      // of the rate, each time that again
 
 // Factors that an index runs along in the dimension whose neighbours are neighbours in memory.
-AxisSet contiguous(const TensorDecl& decl, const std::vector<IndexExpr>& index) {
+AxisSet innermost(const TensorDecl& decl, const std::vector<IndexExpr>& index) {
   const std::vector<int64_t> strides = strides_of(decl);
   for (size_t d = index.size(); d-- > 0;) {
     if (strides[d] == 1) return index[d].axis_set();
   }
   return {};
+}
+
+// Factors along which a block moves over neighbours in memory: those of the innermost dimension
+// and, where none of these is in `elsewhere`, of the dimension whose rows follow one another.
+AxisSet contiguous(const TensorDecl& decl, const std::vector<IndexExpr>& index, AxisSet elsewhere) {
+  const std::vector<int64_t> strides = strides_of(decl);
+  AxisSet run;
+  int64_t next = 1;
+  for (size_t d = index.size(); d-- > 0;) {
+    if (decl.extents[d] <= 1 || strides[d] != next) continue;
+    run |= index[d].axis_set();
+    if (!(index[d].axis_set() & elsewhere).empty()) break;
+    next *= decl.extents[d];
+    d = index.size();
+  }
+  return run - elsewhere;
 }
 
 void add_stores(const MuGraph& graph, const Kernel& kernel, const std::vector<Statement>& body,
@@ -94,7 +110,9 @@ void add_stores(const MuGraph& graph, const Kernel& kernel, const std::vector<St
       t.computation = store->computation;
       for (const IndexExpr& e : store->index) t.index |= e.axis_set();
       t.times = around;
-      t.run = contiguous(graph.tensors[store->tensor].decl, store->index) - around - out.grid;
+      const TensorDecl& decl = graph.tensors[store->tensor].decl;
+      t.row = innermost(decl, store->index) - around - out.grid;
+      t.run = contiguous(decl, store->index, around | out.grid);
       t.element_bytes = bytes(graph.tensors[store->tensor].decl.dtype);
       t.is_store = true;
       out.traffic.push_back(t);
@@ -109,7 +127,8 @@ Traffic read_of(const MuGraph& graph, const Role& role, uint32_t computation, ui
   t.computation = computation;
   for (const IndexExpr& e : index) t.index |= e.axis_set();
   t.times = role.loops;
-  t.run = contiguous(graph.tensors[tensor].decl, index) - role.loops - grid;
+  t.row = innermost(graph.tensors[tensor].decl, index) - role.loops - grid;
+  t.run = contiguous(graph.tensors[tensor].decl, index, role.loops | grid);
   const DeviceTensor& device = graph.tensors[tensor];
   t.element_bytes = bytes(device.decl.dtype);
   if (device.role == TensorRole::kInput) {
@@ -349,7 +368,7 @@ class Pricer {
   double conflicts(uint32_t operand) const {
     if (p_.load_of[operand] == kNone) return 1;
     const Traffic& t = p_.traffic[p_.load_of[operand]];
-    const auto row = static_cast<int64_t>(count(t.run) * t.element_bytes);
+    const auto row = static_cast<int64_t>(count(t.row) * t.element_bytes);
     if (row == 32 || row == 64 || row % 128 == 0 || row % 16 != 0) return 1;
     return static_cast<double>(std::gcd(row / 16, int64_t{8}));
   }
@@ -421,9 +440,9 @@ class Pricer {
       const bool held = !t.is_store && level_.storage[t.computation] == Storage::kReg;
       if (held && (most == nullptr || bytes_of(t) > bytes_of(*most))) most = &t;
     }
-    if (most == nullptr || most->run.empty() || !(most->run & store.run).empty()) return;
+    if (most == nullptr || most->row.empty() || !(most->row & store.row).empty()) return;
     const double lanes =
-        std::clamp(count(store.run) * store.element_bytes / kVectorBytes, 1.0, 32.0);
+        std::clamp(count(store.row) * store.element_bytes / kVectorBytes, 1.0, 32.0);
     shared_ += blocks_ * tile * 4 * lanes;
   }
 

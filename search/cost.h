@@ -27,7 +27,8 @@ struct Traffic {
   uint32_t computation = 0;
   AxisSet index;  // factors that the index runs over
   AxisSet times;  // loops around the access
-  AxisSet run;    // tile factors along the dimension that is contiguous in memory
+  AxisSet row;    // tile factors along the dimension that is contiguous in memory
+  AxisSet run;    // those along which a block moves over neighbours in memory
   double element_bytes = 4;
   double tensor_bytes = 0;  // of the whole tensor as far as its size is fixed, else 0
   bool is_store = false;

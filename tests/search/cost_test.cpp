@@ -115,5 +115,30 @@ TEST(Cost, RanksAndPredictsKernelsThatWereTimed) {
   EXPECT_GE(static_cast<double>(found), 0.9 * static_cast<double>(programs));
 }
 
+// Dimensions that follow one another in memory are one, whatever the last of them is.
+TEST(Cost, ShortInnermostDimensionsCostNothingWhereMemoryIsReadInOrder) {
+  const Machine machine = machine_of(*find_device("h200"));
+  const auto predicted = [&](const std::string& shape, const std::string& axes, int64_t u) {
+    const std::string text = "program p(n = 1048576, u = " + std::to_string(u) +
+                             ") {\n  input x: f32" + shape + "\n  output y: f32" + shape +
+                             " = x * 2\n}\n";
+    const Result<Program> program = parse_program(text, "p.sd");
+    EXPECT_TRUE(program.ok());
+    const Result<MuGraph> graph = parse_mugraph(
+        "ugraph g of p {\n  kernel k grid(n.o) warps(8) {\n    split n = n.o * n.i(1024)\n"
+        "    t" +
+            axes + " = x * 2 : reg f32\n    store t -> y\n  }\n}\n",
+        "p.mu", *program);
+    EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : to_string(graph.error()));
+    return predict(*graph, machine);
+  };
+  const double plain = predicted("[n]", "[n.i]", 1);
+  EXPECT_NEAR(predicted("[n, u]", "[n.i]", 1), plain, 0.01 * plain);
+  // Three times as much in rows of 12 bytes, and rows that lie apart.
+  const double three = predicted("[n, u]", "[n.i, u]", 3);
+  EXPECT_LT(three, 4 * plain);
+  EXPECT_GT(predicted("[n, u] stride(32, 1)", "[n.i, u]", 3), 1.5 * three);
+}
+
 }  // namespace
 }  // namespace sundog::search
