@@ -95,7 +95,7 @@ void KernelEmitter::reduction(uint32_t id) {
   loops(part, "");
   const bool kept = !p.combine.needed() && !separate_part(id) && !p.shared;
   if (!p.deferred) {
-    if (!kept) settle_products();
+    if (!kept) settle_products_for(id);
     finish({id}, accumulator && fresh);
   }
   if (c.accumulate_into != kNone) add_into(id);

@@ -100,7 +100,8 @@ std::vector<Role> roles_of(const MuGraph& graph, const Kernel& kernel,
       role.accumulated = reduce->axes & role.loops;
       role.reduced = reduce->axes - role.loops - outside;
     }
-    role.work = role.contraction ? Work{1, 0} : work_of(kernel.terms, c.value);
+    role.work =
+        role.contraction ? Work{1, 0} : work_of(kernel.terms, c.value, role.tile | role.reduced);
     std::vector<uint32_t> locals;
     collect_reads(kernel, role, locals, c.value);
     for (uint32_t l : locals) {

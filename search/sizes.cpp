@@ -13,6 +13,7 @@
 #include "core/arithmetic.h"
 #include "core/check.h"
 #include "core/via.h"
+#include "search/arrange_loops.h"
 #include "search/early_loads.h"
 #include "search/merge_repeats.h"
 #include "search/settle.h"
@@ -365,6 +366,8 @@ Kernel finish_kernel(const MuGraph& graph, const KernelPlan& plan, const Machine
   double blocks = 1;
   for (AxisId f : kernel.grid) blocks *= static_cast<double>(extents[f]);
   start_loads_early(graph, kernel, blocks <= machine.sms * priced.resident);
+  keep_in_registers(p.roles, kernel);
+  overlap_products(kernel);
   return kernel;
 }
 

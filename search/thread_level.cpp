@@ -9,7 +9,7 @@
 //  - warps share a wide tile by rows and columns, a skinny one by the reduced axis, whose parts are
 //    added at the end: loads then stay wide however few rows there are;
 //  - what is read once stays in registers, what several reductions' elements share is put in shared
-//    memory.
+//    memory, and so is what a loop loads beside the operands of its products.
 #include "search/thread_level.h"
 
 #include <algorithm>
@@ -165,9 +165,27 @@ class Chooser {
     const bool mma_operand = feeds_mma(i);
     if (mma_operand && !role.is_load && !role.is_reduction) level_.dtype[i] = role.operand_dtype;
     if (mma_operand && stays_in_registers(i)) return;
-    if (role.is_operand || (role.is_load && count(role.reuse) > 1)) {
+    if (role.is_operand || (role.is_load && count(role.reuse) > 1) || comes_with_operands(i)) {
       level_.storage[i] = Storage::kShared;
     }
+  }
+
+  // A load in a loop whose products have operands that are copied ahead: a tile that bulk copies
+  // can bring comes along; threads would have to wait for it in each iteration.  A finished kernel
+  // says itself whether it does.
+  bool comes_with_operands(uint32_t i) const {
+    const Role& role = roles_[i];
+    const bool finished =
+        std::any_of(kernel_.computations.begin(), kernel_.computations.end(),
+                    [](const Computation& c) { return c.mma != MmaAtom::kNoAtom; });
+    if (finished) return role.is_load && kernel_.computations[i].storage == Storage::kShared;
+    if (!machine_.bulk || !role.is_load || role.tile.size() < 2 || role.loop < 0) return false;
+    if (count(role.loops) <= 1) return false;
+    for (uint32_t j = 0; j < roles_.size(); ++j) {
+      const bool copied = j != i && roles_[j].is_load && roles_[j].loop == role.loop;
+      if (copied && feeds_mma(j)) return true;
+    }
+    return false;
   }
 
   void choose_warps() {

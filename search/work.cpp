@@ -13,6 +13,8 @@
 namespace sundog::search {
 namespace {
 
+constexpr double kShared = 0.125;  // of a vector of 16-bit elements
+
 struct WorkAlgebra {
   struct Value {};
   Work total;
@@ -65,21 +67,25 @@ Work work_of_apply(const TermGraph& graph, const ApplyTerm& apply) {
 
 }  // namespace
 
-Work work_of(const TermGraph& graph, TermId term) {
+Work work_of(const TermGraph& graph, TermId term, AxisSet own) {
   Work total;
   const TermId roots[] = {term};
   for (TermId id : reachable(graph, roots)) {
+    Work work;
     std::visit(
         [&]<class T>(const T& t) {
           if constexpr (std::is_same_v<T, ApplyTerm>) {
-            total += work_of_apply(graph, t);
+            work = work_of_apply(graph, t);
           } else if constexpr (std::is_same_v<T, ReduceTerm>) {
-            total += {1, 0};
+            work = {1, 0};
           } else if constexpr (std::is_same_v<T, SelectTerm> || std::is_same_v<T, CompareTerm>) {
-            total += {2, 0};
+            work = {2, 0};
           }
         },
         graph[id]);
+    const bool shared =
+        !std::holds_alternative<ReduceTerm>(graph[id]) && !graph.axes(id).contains(own);
+    total += shared ? Work{work.alu * kShared, work.sfu * kShared} : work;
   }
   return total;
 }

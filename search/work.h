@@ -20,6 +20,8 @@ struct Work {
 Work work_of(const Op& op);
 
 // Of one evaluation of the term: each distinct subterm once, reductions by the work of one step.
-Work work_of(const TermGraph& graph, TermId term);
+// Of what does not depend on all of `own`, the axes along which it is evaluated, a share: a thread
+// does it once for the neighbours that it holds.
+Work work_of(const TermGraph& graph, TermId term, AxisSet own = {});
 
 }  // namespace sundog::search
