@@ -263,7 +263,9 @@ void KernelEmitter::flush_vector(uint32_t id, const Slots& slots, const TileWrit
     const Coordinates& at = pieces[i];
     std::vector<std::string> tests;
     for (AxisId f : writer.edges) {
-      tests.push_back(at.at(f).text() + " < " + std::to_string(extent(f)));
+      const auto place = at.find(f);  // of an empty axis the layout has no coordinate
+      tests.push_back((place == at.end() ? "0" : place->second.text()) + " < " +
+                      std::to_string(extent(f)));
     }
     out_.line((tests.empty() ? "" : "if (" + join(tests, " && ") + ") ") + "sd::store_shared(" +
               tile_base(id) + " + " + tile_index(tile, at).text() + ", vec[" + std::to_string(i) +

@@ -278,7 +278,7 @@ TEST(Optimize, ALimitOnAddressSpaceEndsInAnAnswer) {
 #endif
   const Scratch scratch;
   const auto result = run_shell("ulimit -v 524288; \"$TOOL\" optimize '" SUNDOG_SOURCE_DIR
-                                "/benchmarks/programs/gqa_safe.sd' --states 20000 --threads 16 "
+                                "/benchmarks/programs/gqa_safe.sd' --states 5000 --threads 16 "
                                 "--no-gpu --target h200 --json --out '" +
                                 scratch.path("out") + "'");
   ASSERT_EQ(result.code, 0) << result.err;

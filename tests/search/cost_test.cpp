@@ -133,7 +133,7 @@ TEST(Cost, ShortInnermostDimensionsCostNothingWhereMemoryIsReadInOrder) {
     return predict(*graph, machine);
   };
   const double plain = predicted("[n]", "[n.i]", 1);
-  EXPECT_NEAR(predicted("[n, u]", "[n.i]", 1), plain, 0.01 * plain);
+  EXPECT_NEAR(predicted("[n, u]", "[n.i, u]", 1), plain, 0.01 * plain);
   // Three times as much in rows of 12 bytes, and rows that lie apart.
   const double three = predicted("[n, u]", "[n.i, u]", 3);
   EXPECT_LT(three, 4 * plain);
