@@ -113,7 +113,7 @@ class Descent {
                                 ? std::vector<int64_t>{extent}
                                 : tile_candidates(extent, s.looped, machine, loops < 2));
     }
-    candidates_.push_back({1, 2});  // of warps
+    candidates_.push_back({1, 2, kMostWarpChoice});
     extents_ = priced_extents(plan.kernel);
     at_.assign(candidates_.size(), 0);
     for (size_t i = 0; i < at_.size(); ++i) move(i, 0);

@@ -208,17 +208,23 @@ class Chooser {
       double blocks = 1;
       for (AxisId f : kernel_.grid) blocks *= static_cast<double>(extents_[f]);
       const double elements = blocks > machine_.sms ? kElementsPerThread : kElementsPerThreadAlone;
-      const double threads = std::ceil(largest / elements);
-      level_.warps = floor_power(std::clamp<double>(std::ceil(threads / 32), 1, kMostWarps));
+      // More threads hold a row of which several values are kept.
+      const auto warps = [&](int choice) {
+        const double threads = std::ceil(largest * choice / elements);
+        return floor_power(std::clamp<double>(std::ceil(threads / 32), 1, kMostWarps));
+      };
+      level_.warps = warps(warp_choice_);
+      level_.warps_vary = warps(1) != warps(kMostWarpChoice);
       return;
     }
     level_.chained = chained;
+    const int choice = std::min(warp_choice_, 2);
     if (chained) {
-      level_.warps = floor_power(std::clamp<double>(rows / (kAtomM * warp_choice_), 1, kMmaWarps));
+      level_.warps = floor_power(std::clamp<double>(rows / (kAtomM * choice), 1, kMmaWarps));
       level_.warps_vary = true;
     } else {
       const double pieces = std::ceil(rows / kAtomM) * std::ceil(deepest / kAtomK);
-      const double most = kMmaWarps * warp_choice_;
+      const double most = kMmaWarps * choice;
       level_.warps = floor_power(std::clamp<double>(pieces, 1, most));
       level_.warps_vary = pieces > kMmaWarps;
     }

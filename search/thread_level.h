@@ -14,6 +14,8 @@ namespace sundog::search {
 // Product of the extents of `factors`.
 double tile_count(AxisSet factors, const std::vector<int64_t>& extents);
 
+inline constexpr int kMostWarpChoice = 4;
+
 // How a contraction of an m x n x k tile is computed.
 struct MmaChoice {
   bool use = false;
@@ -33,10 +35,12 @@ struct ThreadLevel {
   std::vector<DType> dtype;
   std::vector<std::vector<WarpSplit>> splits;
 };
-// `warp_choice`: 1 or 2. Where products are chained through registers, the atoms of rows that a
-// warp holds: more of them share what a warp reads from shared memory, and take registers.
-// Elsewhere 2 allows a block of products twice as many warps, which hide more and leave each fewer
-// registers.
+// `warp_choice`: 1 to kMostWarpChoice, powers of two. Without tensor cores a block has so many
+// times the threads that its elements ask for: a row of which several values are kept in registers
+// fits more of them. With tensor cores more than 2 is 2. Where products are chained through
+// registers, the atoms of rows that a warp holds: more of them share what a warp reads from shared
+// memory, and take registers. Elsewhere 2 allows a block of products twice as many warps, which
+// hide more and leave each fewer registers.
 ThreadLevel choose_thread_level(const Kernel& kernel, const std::vector<Role>& roles,
                                 const std::vector<int64_t>& extents, const Machine& machine,
                                 int warp_choice);
