@@ -21,8 +21,24 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2" CACHE STRING "Flags of the Release build" FORC
 find_program(SUNDOG_CCACHE ccache)
 mark_as_advanced(SUNDOG_CCACHE)
 if(SUNDOG_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${SUNDOG_CCACHE})
+  # What ccache has to be told before it keeps a file that starts from precompiled headers.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+    ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${SUNDOG_CCACHE})
 endif()
+
+# sundog_precompile(TARGET HEADER...): what most of its files include is read once.  The standard
+# library and GoogleTest are a third of the time that a test takes to compile.
+#
+# The libraries of a Release build go without, so that a file which forgets an #include is still told.
+function(sundog_precompile target)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    return()
+  endif()
+  target_precompile_headers(${target} PRIVATE <algorithm> <array> <cmath> <cstdint> <cstdio>
+    <filesystem> <fstream> <functional> <limits> <map> <memory> <optional> <random> <set> <span>
+    <sstream> <string> <string_view> <utility> <variant> <vector> ${ARGN})
+  target_compile_options(${target} PRIVATE -fpch-preprocess)
+endfunction()
 
 # A heavy translation unit takes up to 1.5 GB under the sanitizers: memory, not only cores, limits how
 # many are compiled at once.

@@ -62,6 +62,12 @@ struct Bad {
   FakeKernel fake;
 };
 
+// As without a sanitizer, which would turn the signal into an exit of its own.
+void crash() {
+  std::signal(SIGSEGV, SIG_DFL);
+  std::raise(SIGSEGV);
+}
+
 constexpr const char* kRight = "y[threadIdx.x] = 2 * x[threadIdx.x];";
 
 std::vector<Bad> bad_candidates() {
@@ -69,7 +75,7 @@ std::vector<Bad> bad_candidates() {
       {"loops for ever", "while (*(volatile const float*)x != 12345.0f) y[0] = 1;", 0, "exceeded",
        [](const std::vector<std::byte*>&) { std::this_thread::sleep_for(std::chrono::hours(1)); }},
       {"writes where no memory is", "y[(1ll << 40) + threadIdx.x] = 1;", 0, "signal 11",
-       [](const std::vector<std::byte*>&) { std::raise(SIGSEGV); }},
+       [](const std::vector<std::byte*>&) { crash(); }},
       {"asks for more shared memory than a block may have", kRight, 300 * 1024, nullptr, {}},
       {"reads beyond its shared memory",
        "extern __shared__ float s[]; y[threadIdx.x] = ((volatile float*)s)[(1 << 24) + "
