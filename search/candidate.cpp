@@ -16,6 +16,7 @@ namespace sundog::search {
 namespace {
 
 constexpr size_t kVariants = 4;        // sizes looked at for each that is offered
+constexpr size_t kMostVariants = 64;   // looked at where none of these fits the device
 constexpr double kNearlyAsGood = 1.3;  // sizes within this of the best are offered to the clock
 
 // A structure with its kernels lowered.
@@ -70,13 +71,16 @@ std::vector<Candidate> varied(std::vector<Candidate> all, size_t wanted) {
   return picked;
 }
 
+bool kernel_fits(const MuGraph& graph, const Kernel& kernel, const Device& device) {
+  const auto plan = plan_kernel(graph, kernel);
+  return plan.ok() && fits(kernel, *plan, device).ok();
+}
+
 }  // namespace
 
 bool fits_device(const MuGraph& graph, const Device& device) {
-  return std::all_of(graph.kernels.begin(), graph.kernels.end(), [&](const Kernel& k) {
-    const auto plan = plan_kernel(graph, k);
-    return plan.ok() && fits(k, *plan, device).ok();
-  });
+  return std::all_of(graph.kernels.begin(), graph.kernels.end(),
+                     [&](const Kernel& k) { return kernel_fits(graph, k, device); });
 }
 
 Candidate candidate_of(MuGraph graph, std::string kind, const Machine& machine) {
@@ -125,6 +129,88 @@ std::optional<Candidate> wide_candidate(const Structure& s, GraphPlan plan,
                       machine);
 }
 
+// The candidates of one structure, a choice of part counts at a time.
+class Offerer {
+ public:
+  Offerer(const Structure& s, GraphPlan& plan, const SearchSpace& space, const Machine& machine,
+          const Device& device)
+      : s_(s), plan_(plan), space_(space), machine_(machine), device_(device) {}
+
+  void offer(size_t choice, const std::vector<int64_t>& counts) {
+    size_t dearest = 0;
+    for (size_t k = 0; k < s_.kernels.size(); ++k) {
+      if (s_.kernels[k].us[choice] > s_.kernels[dearest].us[choice]) dearest = k;
+    }
+    tiles_.clear();
+    for (size_t k = 0; k < s_.kernels.size(); ++k) {
+      // Placement looked no further than was needed to compare.
+      KernelPlan& other = plan_.kernels[k];
+      tiles_.push_back(s_.kernels[k].tiles[choice]);
+      const KernelProfile p = profile(plan_.graph, other.kernel, other.wide);
+      const auto sized = size_kernel(other, p, counts, machine_);
+      if (sized && sized->us < s_.kernels[k].us[choice]) tiles_[k] = sized->tiles;
+    }
+    for (size_t k = 0; k < s_.kernels.size(); ++k) {
+      if (k != dearest) make_fit(k, counts);
+    }
+    offer_variants(dearest, counts);
+  }
+
+  std::vector<Candidate> take() { return std::move(out_); }
+
+ private:
+  size_t wanted() const { return static_cast<size_t>(std::max(1, space_.sizes_per_structure)); }
+
+  std::vector<SizedKernel> variants(size_t k, const std::vector<int64_t>& counts) {
+    KernelPlan& kernel = plan_.kernels[k];
+    const KernelProfile p = profile(plan_.graph, kernel.kernel, kernel.wide);
+    return size_variants(kernel, p, counts, machine_, kMostVariants);
+  }
+
+  // Registers were guessed: other tiles where the guess was too low.
+  void make_fit(size_t k, const std::vector<int64_t>& counts) {
+    const auto fits = [&] {
+      const MuGraph graph = finish(plan_, tiles_, counts, machine_);
+      return kernel_fits(graph, graph.kernels[k], device_);
+    };
+    if (fits()) return;
+    for (const SizedKernel& sized : variants(k, counts)) {
+      tiles_[k] = sized.tiles;
+      if (fits()) return;
+    }
+  }
+
+  // The best tiles of one kernel and those nearly as good; others only where none of these fits.
+  void offer_variants(size_t k, const std::vector<int64_t>& counts) {
+    size_t looked = 0;
+    bool any = false;
+    for (const SizedKernel& sized : variants(k, counts)) {
+      const bool good = sized.us <= s_.us * kNearlyAsGood && looked++ < kVariants * wanted();
+      if (!good && any) return;
+      tiles_[k] = sized.tiles;
+      any |= keep(candidate_of(finish(plan_, tiles_, counts, machine_), s_.kind, machine_));
+      for (size_t j = 1; j < s_.kernels.size() && space_.last_block; ++j) {
+        std::optional<MuGraph> joined = finish_joined(plan_, tiles_, counts, machine_, j);
+        if (joined) keep(candidate_of(std::move(*joined), s_.kind + "/last", machine_));
+      }
+    }
+  }
+
+  bool keep(Candidate c) {
+    if (!fits_device(c.graph, device_)) return false;
+    out_.push_back(std::move(c));
+    return true;
+  }
+
+  const Structure& s_;
+  GraphPlan& plan_;
+  const SearchSpace& space_;
+  const Machine& machine_;
+  const Device& device_;
+  std::vector<std::vector<int64_t>> tiles_;  // of each kernel
+  std::vector<Candidate> out_;
+};
+
 }  // namespace
 
 // The best part counts, and for each the best tiles of its dearest kernel.
@@ -142,41 +228,16 @@ std::vector<Candidate> candidates_of(const Structure& s, const BankRun& run,
   GraphPlan plan = lower(s, run);
   const size_t wanted = static_cast<size_t>(std::max(1, space.sizes_per_structure));
   if (plan.parts.empty()) choices.resize(1);
-  std::vector<Candidate> out;
   std::vector<std::vector<int64_t>> all_counts;
+  Offerer offerer(s, plan, space, machine, device);
   for (const auto& [us, choice] : choices) {
-    size_t dearest = 0;
-    for (size_t k = 0; k < s.kernels.size(); ++k) {
-      if (s.kernels[k].us[choice] > s.kernels[dearest].us[choice]) dearest = k;
-    }
-    std::vector<std::vector<int64_t>> tiles;
-    const std::vector<int64_t> counts = part_counts(run, plan, parts[choice]);
-    all_counts.push_back(counts);
-    for (size_t k = 0; k < s.kernels.size(); ++k) {
-      // Placement looked no further than was needed to compare.
-      KernelPlan& other = plan.kernels[k];
-      tiles.push_back(s.kernels[k].tiles[choice]);
-      const KernelProfile p = profile(plan.graph, other.kernel, other.wide);
-      const auto sized = size_kernel(other, p, counts, machine);
-      if (sized && sized->us < s.kernels[k].us[choice]) tiles[k] = sized->tiles;
-    }
-    KernelPlan& kernel = plan.kernels[dearest];
-    const KernelProfile p = profile(plan.graph, kernel.kernel, kernel.wide);
-    for (const SizedKernel& sized : size_variants(kernel, p, counts, machine, kVariants * wanted)) {
-      if (sized.us > s.us * kNearlyAsGood) break;
-      tiles[dearest] = sized.tiles;
-      out.push_back(candidate_of(finish(plan, tiles, counts, machine), s.kind, machine));
-      for (size_t k = 1; k < s.kernels.size() && space.last_block; ++k) {
-        std::optional<MuGraph> joined = finish_joined(plan, tiles, counts, machine, k);
-        if (!joined) continue;
-        out.push_back(candidate_of(std::move(*joined), s.kind + "/last", machine));
-      }
-    }
+    all_counts.push_back(part_counts(run, plan, parts[choice]));
+    offerer.offer(choice, all_counts.back());
   }
+  std::vector<Candidate> out = offerer.take();
   std::stable_sort(out.begin(), out.end(), [](const Candidate& a, const Candidate& b) {
     return a.predicted_us < b.predicted_us;
   });
-  std::erase_if(out, [&](const Candidate& c) { return !fits_device(c.graph, device); });
   const auto same = [](const Candidate& a, const Candidate& b) { return a.graph == b.graph; };
   out.erase(std::unique(out.begin(), out.end(), same), out.end());
   out = varied(std::move(out), wanted);

@@ -235,7 +235,19 @@ class Descent {
 
   double price_of(const Position& at) {
     for (size_t i = 0; i < at.size(); ++i) move(i, at[i]);
-    return evaluate();
+    return evaluate_fitting();
+  }
+
+  // Where a block does not fit with the warps chosen, with more of them, except where that choice
+  // means more rows a warp.
+  double evaluate_fitting() {
+    double us = evaluate();
+    while (us == kInfinite && warps_vary_ && !level_.chained &&
+           at_.back() + 1 < candidates_.back().size()) {
+      ++at_.back();
+      us = evaluate();
+    }
+    return us;
   }
 
   void descend(const Position& from, bool warm) {
@@ -245,44 +257,51 @@ class Descent {
       bool moved = false;
       for (size_t i = 0; i < at_.size(); ++i) {
         if (i == plan_.splits.size() && !warps_vary_) continue;
-        const size_t before = at_[i];
-        const size_t pick = warm ? walk(i, here) : best_of(i, here);
-        move(i, pick);
-        moved |= pick != before;
+        const Position before = at_;
+        const Position best = warm ? walk(i, here) : best_of(i, here);
+        move(i, best[i]);
+        at_.back() = best.back();
+        moved |= best != before;
       }
       if (!moved) return;
     }
   }
 
-  // The best candidate of number i, all others as they are; `here` becomes its price.
-  size_t best_of(size_t i, double& here) {
-    size_t pick = at_[i];
-    const size_t before = pick;
+  // The price at candidate c of number i, all others as they were in `from`.
+  double try_one(size_t i, size_t c, const Position& from) {
+    at_.back() = from.back();
+    move(i, c);
+    return i == plan_.splits.size() ? evaluate() : evaluate_fitting();
+  }
+
+  // The best candidate of number i; `here` becomes its price.
+  Position best_of(size_t i, double& here) {
+    const Position from = at_;
+    Position best = from;
     for (size_t c = 0; c < candidates_[i].size(); ++c) {
-      if (c == before) continue;
-      move(i, c);
-      const double there = evaluate();
-      if (there < here) here = there, pick = c;
+      if (c == from[i]) continue;
+      const double there = try_one(i, c, from);
+      if (there < here) here = there, best = at_;
     }
-    return pick;
+    return best;
   }
 
   // Likewise, looking no further than kReach beyond the last improvement on either side.
-  size_t walk(size_t i, double& here) {
-    size_t pick = at_[i];
-    const size_t before = pick, last = candidates_[i].size() - 1;
+  Position walk(size_t i, double& here) {
+    const Position from = at_;
+    Position best = from;
+    const size_t last = candidates_[i].size() - 1;
     for (const bool up : {true, false}) {
-      for (size_t c = before, far = 0; far < kReach && c != (up ? last : 0); ++far) {
+      for (size_t c = from[i], far = 0; far < kReach && c != (up ? last : 0); ++far) {
         c = up ? c + 1 : c - 1;
-        move(i, c);
-        const double there = evaluate();
+        const double there = try_one(i, c, from);
         if (there >= here) continue;
         here = there;
-        pick = c;
+        best = at_;
         far = 0;
       }
     }
-    return pick;
+    return best;
   }
 
   static constexpr size_t kReach = 3;
