@@ -16,8 +16,6 @@ namespace {
 
 constexpr int kMostCompiled = 8;
 
-bool stopped(const PipelineOptions& options) { return options.stop != nullptr && *options.stop; }
-
 // What the compiler says of each kernel of the µGraph: a launch is one entry function, whatever
 // kernels its last blocks run.
 std::vector<search::Known> known_of(const Row& row) {
@@ -39,7 +37,7 @@ std::vector<search::Known> known_of(const Row& row) {
 
 bool passes_compiler(Row& row, PipelineResult& result, const Device& device,
                      const PipelineOptions& options) {
-  if (!row.compiler.empty() || stopped(options)) return true;
+  if (!row.compiler.empty() || row.not_compiled || options.stopped()) return true;
   if (options.progress) options.progress("compiling " + row.candidate.structure);
   codegen::CompileOptions compile;
   compile.limits.seconds = options.compile_s;
@@ -51,10 +49,11 @@ bool passes_compiler(Row& row, PipelineResult& result, const Device& device,
     row.resources = std::move(module->kernels);
     return true;
   }
-  if (module.error().code == ErrorCode::kFailed && !stopped(options)) {
+  if (module.error().code == ErrorCode::kFailed && !options.stopped()) {
     row.dropped = "compiler: " + module.error().message;
     return false;
   }
+  row.not_compiled = true;
   result.notes.push_back("not compiled: " + module.error().message);
   return true;
 }

@@ -123,18 +123,20 @@ Result<Program> load_program(const std::string& path, const Invocation& invocati
   return parse_with_warnings(*text, path, invocation.defines);
 }
 
-Result<MuGraph> load_mugraph_of(const std::string& path, const Program& program,
-                                const Invocation& invocation) {
+Result<LoadedGraph> load_mugraph_of(const std::string& path, const Program& program,
+                                    const Invocation& invocation) {
   const std::string file = is_folder(path) ? path + "/" + std::string(kMuGraphFile) : path;
   const Result<std::string> text = read(file, invocation);
   if (!text.ok()) return text.error();
   const FileKind kind = kind_of(*text, file);
-  if (kind == FileKind::kBinary && file.ends_with(".pb"))
-    return parse_mugraph_proto(*text, program);
-  if (kind == FileKind::kBinary || kind == FileKind::kProgram) {
+  const bool stored = kind == FileKind::kBinary && file.ends_with(".pb");
+  if (!stored && (kind == FileKind::kBinary || kind == FileKind::kProgram)) {
     return wrong_kind(file, "a µGraph", kind);
   }
-  return parse_mugraph(*text, file, program);
+  Result<MuGraph> graph =
+      stored ? parse_mugraph_proto(*text, program) : parse_mugraph(*text, file, program);
+  if (!graph.ok()) return graph.error();
+  return LoadedGraph{std::move(*graph), stored ? std::nullopt : rounding_reference(*text)};
 }
 
 Result<Candidate> load_mugraph(const std::string& path, const Invocation& invocation) {
@@ -163,13 +165,6 @@ Invocation with_reference(const std::string& path, const Invocation& invocation)
 Rounding rounding_of(const Invocation& invocation, std::optional<Rounding> recorded) {
   if (!invocation.given("rounding") && recorded) return *recorded;
   return invocation.text("rounding") == "eager" ? Rounding::kEager : Rounding::kWide;
-}
-
-std::optional<Rounding> recorded_rounding(const std::string& path, const Invocation& invocation) {
-  const Result<std::string> text =
-      read(is_folder(path) ? path + "/" + std::string(kMuGraphFile) : path, invocation);
-  if (!text.ok()) return std::nullopt;  // whoever reads it next says what is wrong
-  return rounding_reference(*text);
 }
 
 Result<StoredResult> load_result(const std::string& path, const Invocation& invocation) {

@@ -27,17 +27,19 @@ struct Candidate {
   std::optional<Rounding> rounding;  // that its text names
 };
 Result<Candidate> load_mugraph(const std::string& path, const Invocation& invocation);
-// A µGraph of a program that is known.
-Result<MuGraph> load_mugraph_of(const std::string& path, const Program& program,
-                                const Invocation& invocation);
+// A µGraph of a program that is known, and the rounding that its text names.
+struct LoadedGraph {
+  MuGraph graph;
+  std::optional<Rounding> rounding;
+};
+Result<LoadedGraph> load_mugraph_of(const std::string& path, const Program& program,
+                                    const Invocation& invocation);
 
 // The invocation with the parameters that the first line of a µGraph text gives, where -D does not.
 Invocation with_reference(const std::string& path, const Invocation& invocation);
 
 // What --rounding says; where it is not given, what was recorded with the candidate.
 Rounding rounding_of(const Invocation& invocation, std::optional<Rounding> recorded = {});
-// The rounding that a text names, or the µGraph in a folder.
-std::optional<Rounding> recorded_rounding(const std::string& path, const Invocation& invocation);
 
 // result.pb, or the folder that holds it.
 Result<StoredResult> load_result(const std::string& path, const Invocation& invocation);

@@ -52,14 +52,15 @@ struct Start {
 Result<Start> load_pinned(const std::string& path, const Program& program, const Device& device,
                           const Invocation& invocation) {
   Start start;
-  Result<MuGraph> graph = load_mugraph_of(path, program, invocation);
-  if (!graph.ok()) return graph.error();
+  Result<LoadedGraph> loaded = load_mugraph_of(path, program, invocation);
+  if (!loaded.ok()) return loaded.error();
+  MuGraph* graph = &loaded->graph;
   if (!check(*graph, program).ok() || !search::fits_device(*graph, device)) {
     auto fitted = search::replan(*graph, program, device, 1);
     if (fitted.ok()) *graph = std::move(fitted->front().graph);
   }
   start.report.candidates.emplace_back().graph = std::move(*graph);
-  start.rounding = recorded_rounding(path, invocation);
+  start.rounding = loaded->rounding;
   return start;
 }
 

@@ -26,8 +26,6 @@ double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-bool stopped(const PipelineOptions& options) { return options.stop != nullptr && *options.stop; }
-
 // "7", "12k", "3.4M"
 std::string short_count(uint64_t count) {
   const double n = static_cast<double>(count);
@@ -176,7 +174,7 @@ StoredReport stored(const search::SearchReport& report, const PipelineOptions& o
   result.states = report.states;
   result.seconds = report.seconds;
   result.seconds_to_best = report.time_to_best;
-  result.stop_reason = stopped(options) ? "interrupted" : report.stop_reason;
+  result.stop_reason = options.stopped() ? "interrupted" : report.stop_reason;
   for (const auto& [rule, count] : report.pruned) result.pruned[rule] = count;
   result.resumed = report.resumed;
   result.counts = {{"kernels_priced", report.kernels_priced},
@@ -403,7 +401,7 @@ Status choose_best(PipelineResult& result, const Program& program, const Device&
         // said already
       } else if (!options.check) {
         result.kernel_check = "not run";
-      } else if (stopped(options)) {
+      } else if (options.stopped()) {
         result.kernel_check = "not run: interrupted";
       } else {
         right = passes_emulator(row, result, program, device, options);
@@ -414,7 +412,7 @@ Status choose_best(PipelineResult& result, const Program& program, const Device&
               {result.max_rel_error, row.gpu->before.max_rel_error, row.gpu->after.max_rel_error});
           result.kernel_check += "; passed on the GPU before and after timing";
         }
-        if (options.prove_s > 0 && !stopped(options)) {
+        if (options.prove_s > 0 && !options.stopped()) {
           if (options.progress) options.progress("bounds and races of " + row.candidate.structure);
           const verify::Safety safety =
               check_schedule(row.candidate.graph, *row.generated, options.prove_s);
@@ -490,8 +488,8 @@ Result<PipelineResult> run_pipeline(const Program& program, const Device& device
   add_start(result.rows, device, options, judge);
   generate_all(result.rows, program, device, options);
   result.timing = "not timed: no GPU";
-  if (options.gpu && stopped(options)) result.timing = "not timed: interrupted";
-  if (options.gpu && !stopped(options)) {
+  if (options.gpu && options.stopped()) result.timing = "not timed: interrupted";
+  if (options.gpu && !options.stopped()) {
     const Status timed = time_on_gpu(result, program, device, options);
     result.timing =
         timed.ok() ? "timed on " + options.gpu->name : "not timed: " + timed.error().message;

@@ -48,6 +48,7 @@ struct PipelineOptions {
   bool skip_search = false;  // take it as it is
   std::function<void(const std::string&)> progress;
   const std::atomic<bool>* stop = nullptr;  // once true: end with the best found so far
+  bool stopped() const { return stop != nullptr && *stop; }
 };
 
 // A candidate and what became of it.
@@ -59,6 +60,7 @@ struct Row {
   std::optional<codegen::Generated> generated;
   std::optional<codegen::GpuReport> gpu;
   std::string compiler;                             // that compiled it; empty: none did
+  bool not_compiled = false;                        // there was none, or it did not end
   std::vector<codegen::KernelResources> resources;  // as that compiler counts them
 };
 

@@ -54,8 +54,8 @@ Result<verify::Verdict> judge(const Invocation& invocation, verify::VerifyOption
           : load_program(invocation.operands[0], invocation);
   if (!program.ok()) return program.error();
   if (!kind.ok()) return kind.error();
-  options.rounding = rounding_of(invocation, recorded_rounding(path, invocation));
   if (*kind == Loadable::kProgram) {
+    options.rounding = rounding_of(invocation);
     const Result<Program> candidate = load_program(path, invocation);
     if (!candidate.ok()) return candidate.error();
     SUNDOG_RETURN_IF_ERROR(verify::check_shapes(*program, *candidate));
@@ -70,9 +70,10 @@ Result<verify::Verdict> judge(const Invocation& invocation, verify::VerifyOption
     options.rounding = rounding_of(invocation, result->rounding);
     return judge_mugraph(invocation, *program, result->report.candidates.front().graph, options);
   }
-  const Result<MuGraph> graph = load_mugraph_of(path, *program, invocation);
-  if (!graph.ok()) return graph.error();
-  return judge_mugraph(invocation, *program, *graph, options);
+  const Result<LoadedGraph> loaded = load_mugraph_of(path, *program, invocation);
+  if (!loaded.ok()) return loaded.error();
+  options.rounding = rounding_of(invocation, loaded->rounding);
+  return judge_mugraph(invocation, *program, loaded->graph, options);
 }
 
 std::string json_of(const Invocation& invocation, const verify::Verdict& verdict) {

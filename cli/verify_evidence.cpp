@@ -48,11 +48,11 @@ Result<std::vector<Check>> check_files(const Stored& stored, const Invocation& i
   if (!program.ok()) return program.error();
   const bool same = print(*program) == print(stored.result.program);
   checks.push_back({std::string(kProgramFile), same ? "" : "it is not the program of the result"});
-  const Result<MuGraph> graph = load_mugraph_of(stored.folder + "/" + std::string(kMuGraphFile),
-                                                stored.result.program, invocation);
-  if (!graph.ok()) return graph.error();
-  const bool equal =
-      print(*graph, stored.result.program) == print(stored.best().graph, stored.result.program);
+  const Result<LoadedGraph> loaded = load_mugraph_of(
+      stored.folder + "/" + std::string(kMuGraphFile), stored.result.program, invocation);
+  if (!loaded.ok()) return loaded.error();
+  const bool equal = print(loaded->graph, stored.result.program) ==
+                     print(stored.best().graph, stored.result.program);
   checks.push_back({std::string(kMuGraphFile), equal ? "" : "it is not the µGraph of the result"});
   return checks;
 }

@@ -22,6 +22,7 @@
 #include <functional>
 
 #include "codegen/embedded.h"
+#include "codegen/launch.h"
 #include "core/process_wire.h"
 
 namespace sundog::codegen {
@@ -38,11 +39,6 @@ struct Flight {
 };
 constexpr Flight kFlights[] = {{256, 1}, {256, 2}, {512, 2}, {512, 4},
                                {512, 6}, {512, 8}, {1024, 6}};
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 // Three digits that mean something are more than a device repeats.
 double rounded(double value) {
@@ -89,11 +85,7 @@ class Bench {
     if (!graph.ok()) return graph.error();
     std::vector<double> times;
     for (int i = -2; i < replays; ++i) {
-      SUNDOG_RETURN_IF_ERROR(gpu_->record(from_));
-      SUNDOG_RETURN_IF_ERROR(gpu_->replay(*graph));
-      SUNDOG_RETURN_IF_ERROR(gpu_->record(to_));
-      SUNDOG_RETURN_IF_ERROR(gpu_->synchronize());
-      Result<double> us = gpu_->microseconds(from_, to_);
+      const Result<double> us = timed_replay(*gpu_, *graph, from_, to_);
       if (!us.ok()) return us.error();
       if (i >= 0) times.push_back(*us);
     }

@@ -216,16 +216,6 @@ int64_t input_bytes(const CheckData& data) {
   return bytes;
 }
 
-// Microseconds of one replay.
-Result<double> timed_replay(Gpu& gpu, const GpuGraph& graph, const GpuEvent& from,
-                            const GpuEvent& to) {
-  SUNDOG_RETURN_IF_ERROR(gpu.record(from));
-  SUNDOG_RETURN_IF_ERROR(gpu.replay(graph));
-  SUNDOG_RETURN_IF_ERROR(gpu.record(to));
-  SUNDOG_RETURN_IF_ERROR(gpu.synchronize());
-  return gpu.microseconds(from, to);
-}
-
 Result<GpuGraph> capture_calls(Gpu& gpu, const GpuJob& job, const Loaded& loaded, int calls,
                                size_t copies) {
   return gpu.capture([&]() -> Status {
@@ -300,13 +290,6 @@ Status time_round(Gpu& gpu, Loaded& loaded, const Flush& flush, int round, int r
     loaded.warm_us[round].push_back(*us / calls);
   }
   return {};
-}
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const size_t n = values.size();
-  return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
 void summarise(const std::vector<double> (&rounds)[2], double& middle, double& spread) {
@@ -401,6 +384,22 @@ GpuReport take_report(Unpacker& reader) {
 }
 
 }  // namespace
+
+Result<double> timed_replay(Gpu& gpu, const GpuGraph& graph, const GpuEvent& from,
+                            const GpuEvent& to) {
+  SUNDOG_RETURN_IF_ERROR(gpu.record(from));
+  SUNDOG_RETURN_IF_ERROR(gpu.replay(graph));
+  SUNDOG_RETURN_IF_ERROR(gpu.record(to));
+  SUNDOG_RETURN_IF_ERROR(gpu.synchronize());
+  return gpu.microseconds(from, to);
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const size_t n = values.size();
+  return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
 
 std::string flush_source() {
   return R"(// Reads [begin, end) so that nothing else is left in the L2 cache.

@@ -85,6 +85,13 @@ Result<std::vector<GpuReport>> measure_here(const Program& program, std::span<co
                                             const CheckData& first, const CheckData& fresh,
                                             const MeasureOptions& options);
 
+// Microseconds of one replay, between two events.
+Result<double> timed_replay(Gpu& gpu, const GpuGraph& graph, const GpuEvent& from,
+                            const GpuEvent& to);
+
+// 0 of no values.
+double median(std::vector<double> values);
+
 // CUDA text of the kernel that reads memory to empty the L2: kernel "sundog_flush".
 std::string flush_source();
 

@@ -3,21 +3,11 @@
 #include <algorithm>
 #include <set>
 
+#include "core/schedule/kernel_scan.h"
 #include "search/term_copy.h"
 
 namespace sundog::search {
 namespace {
-
-std::set<uint32_t> locals_of(const Kernel& kernel, uint32_t computation) {
-  std::set<uint32_t> locals;
-  const TermId roots[] = {kernel.computations[computation].value};
-  for (TermId t : reachable(kernel.terms, roots)) {
-    if (const auto* local = std::get_if<LocalTerm>(&kernel.terms[t])) {
-      locals.insert(local->computation);
-    }
-  }
-  return locals;
-}
 
 // Puts a statement in front of the first that computes one of `readers`.
 bool insert_before(std::vector<Statement>& body, const std::vector<uint32_t>& readers,
@@ -33,20 +23,6 @@ bool insert_before(std::vector<Statement>& body, const std::vector<uint32_t>& re
     return true;
   }
   return false;
-}
-
-// The computation in the place of `from` in the value of `reader`.
-void read_instead(Kernel& kernel, uint32_t reader, uint32_t from, uint32_t to) {
-  std::vector<IndexExpr> identity;
-  for (AxisId f = 0; f < kernel.factors.size(); ++f) identity.push_back(IndexExpr::of(f));
-  TermCopier copier(kernel.terms, kernel.terms, identity);
-  copier.replace = [&](TermId t) -> std::optional<TermId> {
-    const auto* local = std::get_if<LocalTerm>(&kernel.terms[t]);
-    if (local == nullptr || local->computation != from) return {};
-    const AxisSet axes = local->axes;
-    return kernel.terms.local(to, axes);
-  };
-  kernel.computations[reader].value = copier.copy(kernel.computations[reader].value);
 }
 
 std::string fresh_name(const Kernel& kernel, const std::string& of) {
@@ -83,6 +59,7 @@ void keep_in_registers(const std::vector<Role>& roles, Kernel& kernel) {
 }
 
 void overlap_products(Kernel& kernel) {
+  const std::vector<std::vector<uint32_t>> reads = scan(kernel).locals;
   const auto arrange = [&](auto& self, std::vector<Statement>& body) -> void {
     for (size_t i = 0; i < body.size(); ++i) {
       if (auto* loop = std::get_if<Loop>(&body[i].node)) self(self, loop->body);
@@ -95,9 +72,8 @@ void overlap_products(Kernel& kernel) {
       std::stable_partition(begin, end, [&](const Statement& s) {
         const uint32_t id = std::get<Compute>(s.node).computation;
         const Computation& c = kernel.computations[id];
-        const std::set<uint32_t> locals = locals_of(kernel, id);
         const bool depends = behind.contains(c.rescale) || behind.contains(c.accumulate_into) ||
-                             std::any_of(locals.begin(), locals.end(),
+                             std::any_of(reads[id].begin(), reads[id].end(),
                                          [&](uint32_t local) { return behind.contains(local); });
         if (!depends) return true;
         behind.insert(id);

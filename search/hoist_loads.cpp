@@ -20,7 +20,6 @@ class LoadHoister {
  public:
   LoadHoister(const MuGraph& graph, Kernel& kernel) : graph_(graph), kernel_(kernel) {
     for (AxisId f : kernel.grid) outside_.insert(f);
-    for (AxisId f = 0; f < kernel.factors.size(); ++f) identity_.push_back(IndexExpr::of(f));
     for (const Computation& c : kernel.computations) names_.insert(c.name);
   }
 
@@ -61,7 +60,7 @@ class LoadHoister {
     if (plain.empty()) return;
     std::map<TermId, TermId> local;
     for (TermId t : plain) local[t] = load(t);
-    TermCopier copier(kernel_.terms, kernel_.terms, identity_);
+    TermCopier copier(kernel_.terms, kernel_.terms, identity_of(kernel_));
     copier.replace = [&](TermId t) -> std::optional<TermId> {
       const auto it = local.find(t);
       return it == local.end() ? std::nullopt : std::optional(it->second);
@@ -152,7 +151,6 @@ class LoadHoister {
   Kernel& kernel_;
   AxisId current_ = kNoLoop;
   AxisSet outside_;
-  std::vector<IndexExpr> identity_;
   std::set<std::string> names_;
   std::vector<Level> levels_;
 };

@@ -72,10 +72,8 @@ class Joiner {
       }
       factor.axis = axis_of_[factor.axis];
     }
-    std::vector<IndexExpr> identity;
-    for (AxisId f = 0; f < to.factors.size(); ++f) identity.push_back(IndexExpr::of(f));
     to.terms = {};
-    TermCopier copier(from.terms, to.terms, identity);
+    TermCopier copier(from.terms, to.terms, identity_of(from));
     copier.replace = [&](TermId t) -> std::optional<TermId> {
       const auto* in = std::get_if<InputTerm>(&from.terms[t]);
       if (in == nullptr) return {};

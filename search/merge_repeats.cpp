@@ -22,16 +22,10 @@ void in_order(const std::vector<Statement>& body, std::vector<uint32_t>& order) 
   }
 }
 
-std::vector<IndexExpr> identity(const Kernel& kernel) {
-  std::vector<IndexExpr> index;
-  for (AxisId f = 0; f < kernel.factors.size(); ++f) index.push_back(IndexExpr::of(f));
-  return index;
-}
-
 // A term with reads of computations redirected.
 TermId redirect(const TermGraph& from, TermGraph& to, TermId term, const Kernel& kernel,
                 const std::vector<uint32_t>& target) {
-  TermCopier copier(from, to, identity(kernel));
+  TermCopier copier(from, to, identity_of(kernel));
   copier.replace = [&](TermId t) -> std::optional<TermId> {
     const auto* local = std::get_if<LocalTerm>(&from[t]);
     if (local == nullptr) return {};

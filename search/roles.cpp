@@ -188,16 +188,7 @@ void separate_operands(Kernel& kernel) {
       c.value = kernel.terms.local(operand, AxisSet::of(source.axes));
       kernel.computations.push_back(std::move(c));
       SUNDOG_CHECK(insert_after(kernel.body, operand, accumulated, {Compute{copy}}, kernel));
-      std::vector<IndexExpr> identity;
-      for (AxisId f = 0; f < kernel.factors.size(); ++f) identity.push_back(IndexExpr::of(f));
-      TermCopier copier(kernel.terms, kernel.terms, identity);
-      copier.replace = [&](TermId t) -> std::optional<TermId> {
-        const auto* local = std::get_if<LocalTerm>(&kernel.terms[t]);
-        if (local == nullptr || local->computation != operand) return {};
-        const AxisSet axes = local->axes;
-        return kernel.terms.local(copy, axes);
-      };
-      kernel.computations[i].value = copier.copy(kernel.computations[i].value);
+      read_instead(kernel, i, operand, copy);
     }
   }
 }

@@ -113,7 +113,7 @@ class Descent {
                                 ? std::vector<int64_t>{extent}
                                 : tile_candidates(extent, s.looped, machine, loops < 2));
     }
-    candidates_.push_back({1, 2, kMostWarpChoice});
+    candidates_.emplace_back(std::begin(kWarpChoices), std::end(kWarpChoices));
     extents_ = priced_extents(plan.kernel);
     at_.assign(candidates_.size(), 0);
     for (size_t i = 0; i < at_.size(); ++i) move(i, 0);
@@ -382,8 +382,7 @@ Kernel finish_kernel(const MuGraph& graph, const KernelPlan& plan, const Machine
   }
   const KernelPrice priced = price(p, kernel, extents, machine, warp_choice);
   set_stages(kernel.body, kernel, std::max(1, priced.stages), machine.bulk);
-  double blocks = 1;
-  for (AxisId f : kernel.grid) blocks *= static_cast<double>(extents[f]);
+  const double blocks = tile_count(AxisSet::of(kernel.grid), extents);
   start_loads_early(graph, kernel, blocks <= machine.sms * priced.resident);
   keep_in_registers(p.roles, kernel);
   overlap_products(kernel);
@@ -507,8 +506,12 @@ KernelPrice price_of(const MuGraph& graph, const Kernel& kernel, const Machine& 
   const KernelProfile p = profile(graph, kernel, wide);
   const std::vector<int64_t> extents = priced_extents(kernel);
   known.stages = stages_of(kernel.body);
-  const KernelPrice one = price(p, kernel, extents, machine, 1, known);
-  return one.warps == kernel.warps ? one : price(p, kernel, extents, machine, 2, known);
+  KernelPrice priced;
+  for (int choice : kWarpChoices) {
+    priced = price(p, kernel, extents, machine, choice, known);
+    if (priced.warps == kernel.warps) break;
+  }
+  return priced;
 }
 
 double predict(const MuGraph& graph, const Machine& machine, std::span<const Known> known) {

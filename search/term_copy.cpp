@@ -66,4 +66,21 @@ TermId TermCopier::copy_anew(const Term& term) {
       term);
 }
 
+std::vector<IndexExpr> identity_of(const Kernel& kernel) {
+  std::vector<IndexExpr> index;
+  for (AxisId f = 0; f < kernel.factors.size(); ++f) index.push_back(IndexExpr::of(f));
+  return index;
+}
+
+void read_instead(Kernel& kernel, uint32_t reader, uint32_t from, uint32_t to) {
+  TermCopier copier(kernel.terms, kernel.terms, identity_of(kernel));
+  copier.replace = [&](TermId t) -> std::optional<TermId> {
+    const auto* local = std::get_if<LocalTerm>(&kernel.terms[t]);
+    if (local == nullptr || local->computation != from) return {};
+    const AxisSet axes = local->axes;  // pushing moves the terms of the graph
+    return kernel.terms.local(to, axes);
+  };
+  kernel.computations[reader].value = copier.copy(kernel.computations[reader].value);
+}
+
 }  // namespace sundog::search

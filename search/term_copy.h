@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/term.h"
+#include "core/mugraph.h"
 
 namespace sundog::search {
 
@@ -33,5 +33,12 @@ class TermCopier {
   std::vector<IndexExpr> index_of_;
   std::unordered_map<TermId, TermId> done_;
 };
+
+// Each factor of the kernel as it is: the indices of a copy over the same factors.
+std::vector<IndexExpr> identity_of(const Kernel& kernel);
+
+// Lets the value of computation `reader` read computation `to` wherever it reads `from`, which has
+// the same axes.
+void read_instead(Kernel& kernel, uint32_t reader, uint32_t from, uint32_t to);
 
 }  // namespace sundog::search

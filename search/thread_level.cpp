@@ -68,6 +68,8 @@ class Chooser {
         extents_(extents),
         machine_(machine),
         warp_choice_(warp_choice),
+        finished_(std::any_of(kernel.computations.begin(), kernel.computations.end(),
+                              [](const Computation& c) { return c.mma != MmaAtom::kNoAtom; })),
         level_(level) {
     const size_t n = roles.size();
     level_.warps = 4;
@@ -175,11 +177,9 @@ class Chooser {
   // says itself whether it does.
   bool comes_with_operands(uint32_t i) const {
     const Role& role = roles_[i];
-    const bool finished =
-        std::any_of(kernel_.computations.begin(), kernel_.computations.end(),
-                    [](const Computation& c) { return c.mma != MmaAtom::kNoAtom; });
-    if (finished) return role.is_load && kernel_.computations[i].storage == Storage::kShared;
-    if (!machine_.bulk || !role.is_load || role.tile.size() < 2 || role.loop < 0) return false;
+    if (!role.is_load) return false;
+    if (finished_) return kernel_.computations[i].storage == Storage::kShared;
+    if (!machine_.bulk || role.tile.size() < 2 || role.loop < 0) return false;
     if (count(role.loops) <= 1) return false;
     for (uint32_t j = 0; j < roles_.size(); ++j) {
       const bool copied = j != i && roles_[j].is_load && roles_[j].loop == role.loop;
@@ -214,7 +214,7 @@ class Chooser {
         return floor_power(std::clamp<double>(std::ceil(threads / 32), 1, kMostWarps));
       };
       level_.warps = warps(warp_choice_);
-      level_.warps_vary = warps(1) != warps(kMostWarpChoice);
+      level_.warps_vary = warps(1) != warps(std::end(kWarpChoices)[-1]);
       return;
     }
     level_.chained = chained;
@@ -306,6 +306,7 @@ class Chooser {
   const std::vector<int64_t>& extents_;
   const Machine& machine_;
   int warp_choice_;
+  bool finished_;  // its atoms are chosen already
   ThreadLevel& level_;
 };
 

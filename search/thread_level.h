@@ -14,7 +14,7 @@ namespace sundog::search {
 // Product of the extents of `factors`.
 double tile_count(AxisSet factors, const std::vector<int64_t>& extents);
 
-inline constexpr int kMostWarpChoice = 4;
+inline constexpr int kWarpChoices[] = {1, 2, 4};
 
 // How a contraction of an m x n x k tile is computed.
 struct MmaChoice {
@@ -35,7 +35,7 @@ struct ThreadLevel {
   std::vector<DType> dtype;
   std::vector<std::vector<WarpSplit>> splits;
 };
-// `warp_choice`: 1 to kMostWarpChoice, powers of two. Without tensor cores a block has so many
+// `warp_choice`: one of kWarpChoices. Without tensor cores a block has so many
 // times the threads that its elements ask for: a row of which several values are kept in registers
 // fits more of them. With tensor cores more than 2 is 2. Where products are chained through
 // registers, the atoms of rows that a warp holds: more of them share what a warp reads from shared

@@ -409,8 +409,12 @@ namespace {
 
 constexpr double kLongReduction = 4096;  // elements; a block is done with fewer before a launch is
 
-// The best sizes of a plan; nothing where some kernel fits at none, or an axis has no parts.
-std::optional<SizedPlan> sized(GraphPlan plan, const Machine& machine, std::string* misfit) {
+Error misfit(const PlanSizer& sizer) {
+  return unsupported("kernel '" + sizer.misfit() + "' does not fit the device");
+}
+
+// The best sizes of a plan; an error where some kernel fits at none, or an axis has no parts.
+Result<SizedPlan> sized(GraphPlan plan, const Machine& machine) {
   SizedPlan result;
   result.part_counts.assign(plan.parts.size(), 1);
   result.tiles.resize(plan.kernels.size());
@@ -424,10 +428,7 @@ std::optional<SizedPlan> sized(GraphPlan plan, const Machine& machine, std::stri
     const int part = part_of(plan.kernels[k]);
     if (part < 0) {
       auto size = sizer.at(result.part_counts, k, 1);
-      if (!size) {
-        *misfit = sizer.misfit();
-        return std::nullopt;
-      }
+      if (!size) return misfit(sizer);
       result.us += size->us;
       result.tiles[k] = std::move(size->tiles[0]);
       continue;
@@ -445,10 +446,7 @@ std::optional<SizedPlan> sized(GraphPlan plan, const Machine& machine, std::stri
       result.tiles[k] = std::move(both->tiles[0]);
       result.tiles[k + 1] = std::move(both->tiles[1]);
     }
-    if (best_count == 1) {
-      *misfit = sizer.misfit();
-      return std::nullopt;
-    }
+    if (best_count == 1) return misfit(sizer);
     count = best_count;
     result.us += best;
     ++k;
@@ -475,19 +473,18 @@ std::vector<TermId> long_reductions(const Program& program) {
 }  // namespace
 
 Result<SizedPlan> sized_unfused_plan(const Program& program, const Machine& machine) {
-  std::string misfit;
   std::set<TermId> split;
-  std::optional<SizedPlan> best = sized(unfused_plan(program), machine, &misfit);
-  if (!best) return unsupported("kernel '" + misfit + "' does not fit the device");
+  Result<SizedPlan> best = sized(unfused_plan(program), machine);
+  if (!best.ok()) return best;
   for (const TermId t : long_reductions(program)) {
     std::set<TermId> more = split;
     more.insert(t);
-    auto other = sized(unfused_plan(program, more), machine, &misfit);
-    if (!other || other->us >= best->us) continue;
+    Result<SizedPlan> other = sized(unfused_plan(program, more), machine);
+    if (!other.ok() || other->us >= best->us) continue;
     best = std::move(other);
     split = std::move(more);
   }
-  return *std::move(best);
+  return best;
 }
 
 }  // namespace sundog::search

@@ -21,7 +21,6 @@ import torch
 import writer
 from terms import Program
 
-METHODS = ("sundog", "triton", "eager", "sdpa", "compile", "compile_sdpa", "autotune", "autotune_sdpa", "cublas")
 PARTS = ("cublas",)
 TYPES = {name: eval(text) for name, text in writer.TYPES.items()}
 
@@ -166,16 +165,8 @@ class Methods:
         if text is None:
             raise NotRun("no matrix product in it")
         operands = function_of(text)
-        known: dict[int, list[torch.Tensor]] = {}
-
-        def call(copy: int) -> list[torch.Tensor]:
-            if copy not in known:
-                raise RuntimeError("the operands of this copy were not prepared")
-            return [torch.matmul(a, b) for a, b in zip(known[copy][::2], known[copy][1::2])]
-
-        for copy in range(len(self.tensors.buffers)):
-            known[copy] = list(operands(*self.tensors.views(copy)))
-        return call
+        of_copy = [operands(*self.tensors.views(copy)) for copy in range(len(self.tensors.buffers))]
+        return lambda copy: [torch.matmul(a, b) for a, b in zip(of_copy[copy][::2], of_copy[copy][1::2])]
 
 
 def _tuple(value: Any) -> Any:

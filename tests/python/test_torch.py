@@ -70,6 +70,13 @@ class Optimize(unittest.TestCase):
         for value in (transposed, shifted, wide[:, :32]):
             torch.testing.assert_close(self.fused(value, g, w), expected, rtol=1e-5, atol=1e-5)
 
+    def test_vectors_are_stacked(self):
+        def paired(x, y):
+            return torch.stack((x * y, x + y)).sum(-1)
+
+        x, y = torch.randn(32), torch.randn(32)
+        torch.testing.assert_close(st.optimize(paired, (x, y), **OPTIONS)(x, y), paired(x, y))
+
     def test_is_an_operator_of_pytorch(self):
         kernel = self.fused.kernels[0]
         torch.library.opcheck(kernel.op, self.args)
