@@ -351,6 +351,7 @@ std::string write_checkpoint(const CheckpointIdentity& identity, const RoundStat
   message.set_rounds(state.rounds);
   message.set_width(state.width);
   message.set_emptied(state.emptied);
+  message.set_kernels(state.kernels);
   for (const auto& run : banks) TableStore::put(*run->tables, message.add_tables());
   message.set_seconds(times.seconds);
   message.set_seconds_to_best(times.to_best);
@@ -400,6 +401,7 @@ Status read_checkpoint(std::string_view bytes, const CheckpointIdentity& identit
   found.rounds = message.rounds();
   found.width = std::max<uint32_t>(1, message.width());
   found.emptied = message.emptied();
+  found.kernels = message.kernels();
   for (size_t i = 0; i < banks.size(); ++i) {
     TableStore::take(message.tables(static_cast<int>(i)), choices[i], banks[i]->tables.get());
   }

@@ -6,7 +6,9 @@
 // stay together, since a task has its price.
 //
 // Trees of more kernels wait until those of fewer are done: a good structure of few kernels prunes
-// most of them.
+// most of them.  Each kernel more multiplies what there is to look at, and where two kernels are
+// better than three no program was seen for which four were better still; so beyond three each tree
+// is grown only where the one before it paid.
 #include "search/rounds.h"
 
 #include <algorithm>
@@ -20,6 +22,8 @@ constexpr uint32_t kMostTasks = 64;    // of a round: some for each of 16 thread
 constexpr uint64_t kQuantum = 4096;    // states of one task
 constexpr size_t kEnoughTasks = 256;   // due, to stop breaking them up
 constexpr double kTooExpensive = 1.5;  // times the best: work that no structure may contain
+constexpr int kKernelsAlways = 3;      // in one structure
+constexpr double kNearlyBest = 1.02;   // times the best, for a structure to ask for larger ones
 
 }  // namespace
 
@@ -32,17 +36,35 @@ Rounds::Rounds(std::vector<std::unique_ptr<BankRun>>& banks, const Machine& mach
       limits_(limits),
       workers_(workers) {}
 
-void Rounds::begin(double best_us) {
+void Rounds::begin(double best_us, int kernels) {
   state_ = {};
   state_.incumbents = Incumbents(std::max(1, space_.kept_per_kind), best_us);
-  for (int kernels = 1; kernels <= space_.most_kernels; ++kernels) {
-    for (size_t bank = 0; bank < banks_.size(); ++bank) {
-      PlacementTask task;
-      task.bank = static_cast<int>(bank);
-      task.kernels = kernels;
-      state_.tasks.push_back(std::move(task));
-    }
+  first_us_ = best_us;
+  first_kernels_ = kernels;
+  const int at_once = space_.prune_more_kernels ? kKernelsAlways : space_.most_kernels;
+  while (state_.kernels < std::min(at_once, space_.most_kernels)) add_trees();
+}
+
+// The trees of one kernel more than there were.
+void Rounds::add_trees() {
+  ++state_.kernels;
+  for (size_t bank = 0; bank < banks_.size(); ++bank) {
+    PlacementTask task;
+    task.bank = static_cast<int>(bank);
+    task.kernels = state_.kernels;
+    state_.tasks.push_back(std::move(task));
   }
+}
+
+// Whether nothing beats what has more kernels than were searched, or as many are nearly the best.
+bool Rounds::more_kernels_pay() const {
+  const double good = kNearlyBest * state_.incumbents.best_us();
+  if (first_us_ <= good && first_kernels_ > state_.kernels) return true;
+  const auto largest = static_cast<size_t>(state_.kernels);
+  const auto found = state_.incumbents.sorted();
+  return std::any_of(found.begin(), found.end(), [&](const Incumbents::Entry& e) {
+    return e.structure.us <= good && e.structure.kernels.size() == largest;
+  });
 }
 
 // Tasks of the next round: those at the front that have as many kernels as the first.
@@ -120,6 +142,9 @@ void Rounds::merge() {
   state_.tasks.insert(state_.tasks.begin(), std::make_move_iterator(left.begin()),
                       std::make_move_iterator(left.end()));
   for (const auto& bank : banks_) bank->tables->end_round();
+  if (state_.tasks.empty() && state_.kernels < space_.most_kernels && more_kernels_pay()) {
+    add_trees();
+  }
   bound_memory();
   ++state_.rounds;
   state_.width = std::min(kMostTasks, state_.width * 2);

@@ -40,6 +40,7 @@ struct RoundState {
   PlacementCounts counts;
   uint64_t rounds = 0;
   uint32_t width = 1;    // tasks of the next round
+  int kernels = 0;       // of the largest trees that were due so far
   uint64_t emptied = 0;  // times that tables grew too large and were emptied
 };
 
@@ -49,8 +50,9 @@ class Rounds {
   Rounds(std::vector<std::unique_ptr<BankRun>>& banks, const Machine& machine,
          const SearchSpace& space, uint64_t memory_bytes, Limits& limits, Workers& workers);
 
-  // All trees of one kernel, then of two, and so on; `best_us` is what there is to beat.
-  void begin(double best_us);
+  // All trees of one kernel, then of two, and so on; `best_us`, by so many kernels, is what there
+  // is to beat.
+  void begin(double best_us, int kernels = 1);
   // Instead: where an earlier search was.
   void resume(RoundState state) { state_ = std::move(state); }
 
@@ -74,6 +76,8 @@ class Rounds {
 
  private:
   size_t width() const;
+  void add_trees();
+  bool more_kernels_pay() const;
   PlacementOutcome run(const PlacementTask& task, uint64_t states);
   void bound_memory();
 
@@ -84,6 +88,8 @@ class Rounds {
   Limits& limits_;
   Workers& workers_;
   RoundState state_;
+  double first_us_ = 0;                     // what there was to beat
+  int first_kernels_ = 1;                   // and its kernels
   std::vector<PlacementOutcome> outcomes_;  // of the first tasks that are due
   bool whole_ = true;
   std::function<void(const TaskTrace&)> trace_;

@@ -18,7 +18,7 @@ struct SearchSpace {
   bool shift_exp = true;   // sum(exp(a) * x) / sum(exp(a)), with the maximum of a taken off
   bool online = true;      // the rescaled accumulator
 
-  int most_kernels = 3;
+  int most_kernels = 6;
   int most_split_axes = 1;      // reduced axes that are cut into parts at once
   bool last_block = true;       // partial results may be joined by the last block of a group
   int64_t shortest_loop = 128;  // longer reduced axes may loop
@@ -28,6 +28,7 @@ struct SearchSpace {
   bool prune_duplicates = true;
   bool prune_dominated = true;
   bool prune_outclassed = true;
+  bool prune_more_kernels = true;  // more than three only as long as it pays (search/rounds.cpp)
   // Between two kernels any term may be stored, not only those that experience says are worth it
   // (search/term_table.h).
   bool store_anything = false;

@@ -41,6 +41,7 @@ std::span<const Member> members() {
       {"prune_duplicates", &SearchSpace::prune_duplicates},
       {"prune_dominated", &SearchSpace::prune_dominated},
       {"prune_outclassed", &SearchSpace::prune_outclassed},
+      {"prune_more_kernels", &SearchSpace::prune_more_kernels},
       {"store_anything", &SearchSpace::store_anything},
   };
   return kMembers;

@@ -104,8 +104,17 @@ class Superoptimizer {
   void search() {
     if (options_.only) constrain(*options_.only);
     double incumbent = report_.unfused.predicted_us;
-    for (const Candidate& c : by_parts_) incumbent = std::min(incumbent, c.predicted_us);
-    rounds_.begin(options_.only ? kNothingToBeat : incumbent);
+    size_t kernels = report_.unfused.graph.kernels.size();
+    for (const Candidate& c : by_parts_) {
+      if (c.predicted_us >= incumbent) continue;
+      incumbent = c.predicted_us;
+      kernels = c.graph.kernels.size();
+    }
+    if (options_.only) {
+      incumbent = kNothingToBeat;
+      kernels = options_.only->stored.size() + 1;
+    }
+    rounds_.begin(incumbent, static_cast<int>(kernels));
     if (options_.trace.head) options_.trace.head(trace_head());
     if (options_.trace.task) rounds_.trace(options_.trace.task);
     identity_ = checkpoint_identity(program_, device_, space_, options_.seed, options_.memory_bytes,

@@ -65,6 +65,7 @@ SearchSpace small_space(bool prune) {
   SearchSpace space;
   space.shortest_loop = 1;
   space.store_anything = true;
+  space.most_kernels = 3;  // as the other search
   space.prune_by_bound = space.prune_duplicates = space.prune_dominated = space.prune_outclassed =
       prune;
   return space;

@@ -91,6 +91,30 @@ TEST_F(CheckpointTest, ASearchThatIsCutAnywhereEndsAsIfUnbroken) {
   expect_same(last, unbroken);
 }
 
+// Between trees of three kernels and of four, too.
+TEST_F(CheckpointTest, ASearchOfManyKernelsGoesOn) {
+  const Program program = parse(R"(program four(n = 16, a = 1024, b = 2048, c = 2048, d = 2048) {
+  input X: f16[n, a]
+  input W1: f16[a, b]
+  input W2: f16[b, c]
+  input W3: f16[c, d]
+  input W4: f16[d, a]
+  p[n, b] = max(sum[a](X * W1), 0)
+  q[n, c] = max(sum[b](p * W2), 0)
+  r[n, d] = max(sum[c](q * W3), 0)
+  O[n, a] = sum[d](r * W4)
+  output O: f16[n, a]
+})");
+  SearchReport unbroken;
+  const std::vector<std::string> all = checkpoints(program, {}, &unbroken);
+  ASSERT_EQ(unbroken.candidates.front().graph.kernels.size(), 4u);
+  for (const std::string& saved : all) {
+    SearchOptions options;
+    options.resume = saved;
+    expect_same(searched(program, options), unbroken);
+  }
+}
+
 TEST_F(CheckpointTest, MoreStatesGoOnFromFewer) {
   SearchOptions fewer = options_;
   fewer.max_states = 7001;

@@ -51,6 +51,7 @@ class RoundsTest : public testing::Test {
 
 void expect_same(const RoundState& a, const RoundState& b) {
   EXPECT_EQ(a.tasks, b.tasks);
+  EXPECT_EQ(a.kernels, b.kernels);
   EXPECT_EQ(a.counts.states, b.counts.states);
   EXPECT_EQ(a.counts.kernels_priced, b.counts.kernels_priced);
   EXPECT_EQ(a.counts.structures, b.counts.structures);

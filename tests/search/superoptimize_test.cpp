@@ -338,5 +338,51 @@ TEST(SuperoptimizeTest, AReducedAxisInTwoPartsCostsWhatItDoesAsOne) {
   EXPECT_LE(best(heads), 1.02 * best(whole));
 }
 
+// Layers whose weights are too large for one to be made inside the next.
+Program layers(int count) {
+  std::string inputs = "  input X: f16[n, h0]\n", sums, last = "X", sizes;
+  for (int i = 1; i <= count; ++i) {
+    const std::string from = "h" + std::to_string(i - 1), to = "h" + std::to_string(i);
+    const std::string w = "W" + std::to_string(i), y = "y" + std::to_string(i);
+    sizes += ", " + to + " = 2048";
+    inputs += "  input " + w + ": f16[" + from + ", " + to + "]\n";
+    sums += "  " + y + "[n, " + to + "] = max(sum[" + from + "](" + last + " * " + w + "), 0)\n";
+    last = y;
+  }
+  return parse("program layers(n = 16, h0 = 2048" + sizes + ") {\n" + inputs + sums + "  output " +
+               last + ": f16[n, h" + std::to_string(count) + "]\n}\n");
+}
+
+TEST(SuperoptimizeTest, KernelsAreAsManyAsPay) {
+  for (int count : {4, 5}) {
+    const Program program = layers(count);
+    SearchSpace space;
+    space.most_split_axes = 0;  // a product in parts would be two kernels
+    SearchSpace few = space;
+    few.most_kernels = 3;
+    SearchOptions options;
+    const Result<SearchReport> many = superoptimize(program, h200(), space, options);
+    const Result<SearchReport> three = superoptimize(program, h200(), few, options);
+    const Candidate& best = many->candidates.front();
+    EXPECT_EQ(best.graph.kernels.size(), static_cast<size_t>(count)) << best.structure;
+    EXPECT_NE(best.kind, "unfused");
+    EXPECT_LT(best.predicted_us, 0.8 * three->candidates.front().predicted_us);
+  }
+}
+
+// Attention is best in two kernels: nothing larger than three is looked at.
+TEST(SuperoptimizeTest, KernelsThatDoNotPayAreNotSearched) {
+  const Program program = load("gqa_safe", {{"b", 8}});
+  SearchSpace few, all;
+  few.most_kernels = 3;
+  all.most_kernels = 4;
+  all.prune_more_kernels = false;
+  const auto states = [&](const SearchSpace& space) {
+    return superoptimize(program, h200(), space, SearchOptions())->states;
+  };
+  EXPECT_EQ(states({}), states(few));
+  EXPECT_LT(states(few), states(all));
+}
+
 }  // namespace
 }  // namespace sundog::search
