@@ -28,9 +28,9 @@ ProcessResult optimize(const SizesCase& c, const Scratch& scratch) {
   return run_tool(arguments);
 }
 
-class OddSizes : public testing::TestWithParam<SizesCase> {};
+class OddSizesSlow : public testing::TestWithParam<SizesCase> {};
 
-TEST_P(OddSizes, EndInARightKernel) {
+TEST_P(OddSizesSlow, EndInARightKernel) {
   const Scratch scratch;
   const ProcessResult run = optimize(GetParam(), scratch);
   ASSERT_EQ(run.code, 0) << run.err;
@@ -47,7 +47,7 @@ std::string case_name(const testing::TestParamInfo<SizesCase>& info) {
   return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Ragged, OddSizes,
+INSTANTIATE_TEST_SUITE_P(Ragged, OddSizesSlow,
                          testing::Values(SizesCase{"rms_norm", {"n=3", "h=2560", "d=4095"}},
                                          SizesCase{"rms_norm", {"n=7", "h=127", "d=48"}},
                                          SizesCase{"gated_mlp", {"n=7", "h=4100", "d=48"}},
@@ -65,14 +65,14 @@ INSTANTIATE_TEST_SUITE_P(Ragged, OddSizes,
                          case_name);
 
 INSTANTIATE_TEST_SUITE_P(
-    Empty, OddSizes,
+    Empty, OddSizesSlow,
     testing::Values(SizesCase{"rms_norm", {"n=0"}}, SizesCase{"gated_mlp", {"n=2", "h=0", "d=64"}},
                     SizesCase{"lora", {"n=2", "r=0"}}, SizesCase{"gqa_safe", {"g=0"}},
                     SizesCase{"gqa_safe", {"g=1", "f=0"}}, SizesCase{"softmax", {"n=3", "k=0"}},
                     SizesCase{"layer_norm", {"n=0"}}),
     case_name);
 
-INSTANTIATE_TEST_SUITE_P(ManyRows, OddSizes,
+INSTANTIATE_TEST_SUITE_P(ManyRows, OddSizesSlow,
                          testing::Values(SizesCase{"rms_norm", {"n=65537", "h=128", "d=64"}},
                                          SizesCase{"lora", {"n=65537", "h=128", "d=64"}},
                                          SizesCase{"softmax", {"n=65537", "k=128"}},
@@ -111,7 +111,7 @@ TEST(OddSizes, MoreIndicesThanAnIntHoldsAreRefused) {
 }
 
 // A window of hundreds pins its axes at thousands, which no exact test can take: it moves.
-TEST(Windows, OfHundredsAreFusedAndProved) {
+TEST(WindowsSlow, OfHundredsAreFusedAndProved) {
   const Scratch scratch;
   const std::string attention = scratch.write(
       "sliding.sd", R"(program sliding(g = 2, q = 4096, k = q, e = 64, f = e, w = 1024) {
