@@ -30,13 +30,6 @@
 namespace sundog::codegen {
 namespace {
 
-void collect_stored(const std::vector<Statement>& body, std::set<uint32_t>& stored) {
-  for (const Statement& statement : body) {
-    if (const auto* store = std::get_if<Store>(&statement.node)) stored.insert(store->tensor);
-    if (const auto* loop = std::get_if<Loop>(&statement.node)) collect_stored(loop->body, stored);
-  }
-}
-
 std::set<uint32_t> read_tensors(const Kernel& kernel) {
   std::set<uint32_t> read;
   for (const Computation& c : kernel.computations) {
@@ -63,7 +56,7 @@ std::set<uint32_t> handed_over(const MuGraph& graph, const Launch& launch) {
 
 std::set<uint32_t> stored_tensors(const Kernel& kernel) {
   std::set<uint32_t> stored;
-  collect_stored(kernel.body, stored);
+  for (const Store* store : stores_of(kernel)) stored.insert(store->tensor);
   return stored;
 }
 

@@ -20,4 +20,7 @@ constexpr uint64_t scramble(uint64_t x) {
   return x ^ (x >> 31);
 }
 
+// True if n is prime; certain for every 64-bit n.
+bool is_prime(uint64_t n);
+
 }  // namespace sundog

@@ -110,13 +110,6 @@ Status check_tensors(const MuGraph& graph, const Program& program) {
   return {};
 }
 
-void collect_stores(const std::vector<Statement>& body, std::set<uint32_t>& stored) {
-  for (const Statement& statement : body) {
-    if (const auto* store = std::get_if<Store>(&statement.node)) stored.insert(store->tensor);
-    if (const auto* loop = std::get_if<Loop>(&statement.node)) collect_stores(loop->body, stored);
-  }
-}
-
 Status check_reads(const MuGraph& graph, const Kernel& kernel, const std::set<uint32_t>& before,
                    const std::set<uint32_t>& here) {
   for (const Computation& c : kernel.computations) {
@@ -143,7 +136,7 @@ Status check_order(const MuGraph& graph) {
   std::set<uint32_t> stored;
   for (const Kernel& kernel : graph.kernels) {
     std::set<uint32_t> here;
-    collect_stores(kernel.body, here);
+    for (const Store* store : stores_of(kernel)) here.insert(store->tensor);
     SUNDOG_RETURN_IF_ERROR(check_reads(graph, kernel, stored, here));
     stored.insert(here.begin(), here.end());
   }

@@ -18,6 +18,13 @@ void collect_loops(const std::vector<Statement>& body, std::vector<AxisId>& arou
   }
 }
 
+void collect_stores(const std::vector<Statement>& body, std::vector<const Store*>& result) {
+  for (const Statement& statement : body) {
+    if (const auto* store = std::get_if<Store>(&statement.node)) result.push_back(store);
+    if (const auto* loop = std::get_if<Loop>(&statement.node)) collect_stores(loop->body, result);
+  }
+}
+
 }  // namespace
 
 std::vector<int64_t> axis_extents(const MuGraph& graph) {
@@ -55,6 +62,12 @@ std::vector<IndexExpr> default_index(const Kernel& kernel, const TensorDecl& ten
     for (const auto& item : dim.axes) e = e + axis_index(kernel, item.axis) * item.coefficient;
     result.push_back(std::move(e));
   }
+  return result;
+}
+
+std::vector<const Store*> stores_of(const Kernel& kernel) {
+  std::vector<const Store*> result;
+  collect_stores(kernel.body, result);
   return result;
 }
 

@@ -173,6 +173,9 @@ IndexExpr axis_index(const Kernel& kernel, AxisId axis);
 // The default index of a tensor in a kernel: each dimension with its axes written by factors.
 std::vector<IndexExpr> default_index(const Kernel& kernel, const TensorDecl& tensor);
 
+// The stores of a kernel in the order of its text, those in loops included.
+std::vector<const Store*> stores_of(const Kernel& kernel);
+
 // Number of blocks of a kernel.
 int64_t block_count(const Kernel& kernel);
 

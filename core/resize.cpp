@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "core/arithmetic.h"
 #include "core/check.h"
 #include "core/resize_index.h"
 
@@ -125,13 +126,6 @@ class ClassFinder {
   AxisTies ties_;
   std::vector<uint8_t> pinned_;
 };
-
-bool is_prime(int64_t n) {
-  for (int64_t d = 2; d * d <= n; ++d) {
-    if (n % d == 0) return false;
-  }
-  return n >= 2;
-}
 
 // Copies a term graph with every index expression and condition mapped.
 template <class Index, class Condition>
@@ -402,7 +396,7 @@ std::vector<int64_t> small_extents(const Program& program, int64_t least) {
       continue;
     }
     do ++prime;
-    while (!is_prime(prime));
+    while (!is_prime(static_cast<uint64_t>(prime)));
     result[a] = std::min(result[a], prime);
   }
   return result;

@@ -149,13 +149,6 @@ std::optional<std::vector<int64_t>> refit(const Split& split, int64_t extent, Sh
 
 using FactorOf = std::pair<uint32_t, AxisId>;  // a kernel and its factor
 
-void find_stores(const std::vector<Statement>& body, std::vector<const Store*>& stores) {
-  for (const Statement& s : body) {
-    if (const auto* store = std::get_if<Store>(&s.node)) stores.push_back(store);
-    if (const auto* loop = std::get_if<Loop>(&s.node)) find_stores(loop->body, stores);
-  }
-}
-
 // Factors that count the parts of an axis that is another kernel's to cut, with those of that
 // kernel: each stores or reads one part of what the other reads or stores.
 std::set<FactorOf> tied_factors(const MuGraph& graph) {
@@ -178,9 +171,7 @@ std::set<FactorOf> tied_factors(const MuGraph& graph) {
     for (TermId t = 0; t < terms.size(); ++t) {
       if (const auto* in = std::get_if<InputTerm>(&terms[t])) add(k, in->tensor, in->index);
     }
-    std::vector<const Store*> stores;
-    find_stores(graph.kernels[k].body, stores);
-    for (const Store* store : stores) add(k, store->tensor, store->index);
+    for (const Store* store : stores_of(graph.kernels[k])) add(k, store->tensor, store->index);
   }
   return tied;
 }

@@ -438,19 +438,12 @@ void KernelBuilder::set_dims(TensorDecl& decl, const std::vector<AxisId>& axes) 
 void KernelBuilder::declare_dependent() {
   if (dependent_.empty()) return;
   const std::vector<Dependence> dependence = dependences(kernel());
-  const std::function<const Store*(const std::vector<Statement>&, uint32_t)> find =
-      [&](const std::vector<Statement>& body, uint32_t tensor) -> const Store* {
-    for (const Statement& statement : body) {
-      const auto* store = std::get_if<Store>(&statement.node);
-      if (store != nullptr && store->tensor == tensor) return store;
-      if (const auto* loop = std::get_if<Loop>(&statement.node)) {
-        if (const Store* inside = find(loop->body, tensor)) return inside;
-      }
-    }
-    return nullptr;
-  };
+  const std::vector<const Store*> stores = stores_of(kernel());
   for (const auto& [tensor, ident] : dependent_) {
-    const Store* store = find(kernel().body, tensor);
+    const auto at = std::find_if(stores.begin(), stores.end(),
+                                 [t = tensor](const Store* s) { return s->tensor == t; });
+    SUNDOG_CHECK(at != stores.end());
+    const Store* store = *at;
     AxisSet present = dependence[store->computation].factors;
     for (AxisId f : kernel().computations[store->computation].axes) present.insert(f);
     std::vector<AxisId> partial, whole;

@@ -9,13 +9,6 @@ namespace {
 
 std::string quoted(const std::string& name) { return "'" + name + "'"; }
 
-void collect_stores(const std::vector<Statement>& body, std::vector<const Store*>& stores) {
-  for (const Statement& statement : body) {
-    if (const auto* store = std::get_if<Store>(&statement.node)) stores.push_back(store);
-    if (const auto* loop = std::get_if<Loop>(&statement.node)) collect_stores(loop->body, stores);
-  }
-}
-
 std::vector<const InputTerm*> reads_of(const Kernel& kernel) {
   std::vector<const InputTerm*> reads;
   std::vector<TermId> roots;
@@ -75,8 +68,7 @@ class Rules {
   }
 
   Status reads_own_group(AxisId axis) const {
-    std::vector<const Store*> stores;
-    collect_stores(before_.body, stores);
+    const std::vector<const Store*> stores = stores_of(before_);
     std::set<uint32_t> tensors;
     for (const Store* store : stores) tensors.insert(store->tensor);
     const std::vector<const InputTerm*> reads = reads_of(own_);

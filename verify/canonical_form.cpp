@@ -381,6 +381,23 @@ std::vector<AtomId> Forms::conditions_of(const Monomial& m) const {
   return result;
 }
 
+std::optional<std::vector<AtomId>> Forms::as_conditions(FormId a) const {
+  if (forms_[a].terms.size() != 1) return {};
+  const Monomial& m = forms_[a].terms[0];
+  std::vector<AtomId> result = conditions_of(m);
+  const bool alone = m.coefficient.is_one() && m.exponent == 0 && result.size() == m.powers.size();
+  if (!alone) return {};
+  return result;
+}
+
+bool Forms::has_conditions(const Monomial& m, FormId guard) const {
+  const std::optional<std::vector<AtomId>> wanted = as_conditions(guard);
+  const std::vector<AtomId> own = conditions_of(m);
+  return wanted && std::all_of(wanted->begin(), wanted->end(), [&](AtomId c) {
+           return std::find(own.begin(), own.end(), c) != own.end();
+         });
+}
+
 // --- arithmetic
 
 FormId Forms::add(FormId a, FormId b) {

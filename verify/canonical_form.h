@@ -165,8 +165,13 @@ class Forms {
   ElementId closed(Element e);
   // The element without conditions on other variables than those of its body.
   Element relevant(Element e);
-  // Ids of the conditions that a product of conditions consists of.
+  // The conditions among the factors of a monomial.
   std::vector<AtomId> conditions_of(const Monomial& m) const;
+  // The conditions that the form is the product of, if it is one; none of the form 1.
+  std::optional<std::vector<AtomId>> as_conditions(FormId a) const;
+
+  // Whether `guard` is a product of conditions that are all factors of m.
+  bool has_conditions(const Monomial& m, FormId guard) const;
 
   const std::optional<std::string>& failure() const { return failure_; }
   void fail(const std::string& why) {

@@ -233,9 +233,7 @@ std::optional<IndexAtomId> Forms::inside_of(AtomId condition) {
   const IndexId e = atom.data[1];
   for (const auto& [a, coefficient] : std::vector<Indices::Item>(indices[e].items)) {
     if (indices.atom(a).kind != IndexAtom::kPosition || coefficient != 1) continue;
-    const IndexId size = indices.size(indices.axis_of(indices.atom(a).what));
-    const IndexId beyond = indices.add(indices.of_atom(a), indices.constant(1));
-    if (indices.add(beyond, size, -1) == e) return a;
+    if (indices.beyond(indices.of_atom(a), indices.axis_of(indices.atom(a).what)) == e) return a;
   }
   return {};
 }
@@ -287,12 +285,9 @@ bool Forms::is_finite(AtomId maximum, const HasElements& tiles) {
   if (atom.kind != AtomKind::kMax) return false;
   return std::any_of(atom.data.begin(), atom.data.end(), [&](ElementId id) {
     const Element& e = elements_[id];
-    if (forms_[e.guard].terms.size() != 1) return false;
-    const Monomial& guard = forms_[e.guard].terms[0];
-    const std::vector<AtomId> conditions = conditions_of(guard);
-    return conditions.size() == guard.powers.size() && guard.coefficient.is_one() &&
-           std::all_of(conditions.begin(), conditions.end(),
-                       [&](AtomId c) { return holds_at_zero(c, e.binders, tiles); });
+    const std::optional<std::vector<AtomId>> guard = as_conditions(e.guard);
+    return guard && std::all_of(guard->begin(), guard->end(),
+                                [&](AtomId c) { return holds_at_zero(c, e.binders, tiles); });
   });
 }
 

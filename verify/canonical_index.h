@@ -80,6 +80,8 @@ class Indices {
   IndexId of_variable(VarId v);  // 0 where the domain has that one index
   IndexId size(DomainId d);
   IndexId add(IndexId a, IndexId b, int64_t times = 1);  // a + times * b
+  // at + 1 - |d|: at most 0 where an index that is not negative lies in the domain.
+  IndexId beyond(IndexId at, DomainId d) { return add(add(at, constant(1)), size(d), -1); }
 
   const Index& operator[](IndexId id) const { return indices_[id]; }
   const IndexAtom& atom(IndexAtomId id) const { return atoms_[id]; }

@@ -222,13 +222,6 @@ Range range_of(const Kernel& kernel, const IndexExpr& e, const std::vector<int64
   return range;
 }
 
-void collect_stores(const std::vector<Statement>& body, std::vector<const Store*>* stores) {
-  for (const Statement& statement : body) {
-    if (const auto* store = std::get_if<Store>(&statement.node)) stores->push_back(store);
-    if (const auto* loop = std::get_if<Loop>(&statement.node)) collect_stores(loop->body, stores);
-  }
-}
-
 // The blocks that run together with one block of the last kernel.
 class Sample {
  public:
@@ -265,8 +258,7 @@ class Sample {
 
   void choose(size_t k) {
     const Kernel& kernel = graph_.kernels[k];
-    std::vector<const Store*> stores;
-    collect_stores(kernel.body, &stores);
+    const std::vector<const Store*> stores = stores_of(kernel);
     std::vector<int64_t> index(kernel.factors.size(), 0);
     for (int64_t b = 0; b < block_count(kernel); ++b) {
       int64_t rest = b;

@@ -1,8 +1,10 @@
 // The two at the sizes that were declared, in float64: what tests at small sizes cannot see, such
 // as a literal that is right at one size alone.
 //
-// A candidate that is a program is evaluated as the program is (core/evaluate.h); of a µGraph some
-// blocks are interpreted, the first, the last and one in between, and what they write is compared.
+// A candidate that is a program is evaluated as the program is (core/evaluate.h), where that is too
+// much work at the last indices of the output axes; of a µGraph the last block of the last kernel
+// and one that is drawn are interpreted, with the blocks of earlier kernels that store what these
+// read, and what they write is compared.
 #pragma once
 
 #include <optional>

@@ -121,15 +121,12 @@ bool Implications::hold(const Forms& forms, const Implication& question) {
 }
 
 bool Implications::follows(const Forms& forms, FormId product, FormId given) {
-  if (forms[product].terms.size() != 1) return false;
-  const Monomial& wanted = forms[product].terms[0];
-  const std::vector<AtomId> all = forms.conditions_of(wanted);
-  const bool plain = wanted.coefficient.is_one() && wanted.exponent == 0;
-  if (!plain || all.size() != wanted.powers.size()) return false;
+  const std::optional<std::vector<AtomId>> wanted = forms.as_conditions(product);
+  if (!wanted) return false;
   ConditionedWeight weight;
   if (forms[given].terms.size() == 1)
     weight.conditions = forms.conditions_of(forms[given].terms[0]);
-  return std::all_of(all.begin(), all.end(), [&](AtomId id) {
+  return std::all_of(wanted->begin(), wanted->end(), [&](AtomId id) {
     const Atom& condition = forms.atom(id);
     return hold(forms,
                 {{weight}, static_cast<IndexRelation>(condition.data[0]), condition.data[1]});

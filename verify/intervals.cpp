@@ -407,15 +407,12 @@ class GraphBounds {
       if (!as_read) object(kernel, computation, computations_[c]);
     }
     written_.clear();
-    run_stores(kernel, kernel.body);
+    run_stores(kernel);
   }
 
   // What is stored in several places is whatever any of them is.
-  void run_stores(const Kernel& kernel, const std::vector<Statement>& body) {
-    for (const Statement& statement : body) {
-      if (const auto* loop = std::get_if<Loop>(&statement.node)) run_stores(kernel, loop->body);
-      const auto* store = std::get_if<Store>(&statement.node);
-      if (store == nullptr) continue;
+  void run_stores(const Kernel& kernel) {
+    for (const Store* store : stores_of(kernel)) {
       const Bounds& value = computations_[store->computation];
       Bounds& tensor = tensors_[store->tensor];
       tensor = written_.insert(store->tensor).second ? value : hull(tensor, value);

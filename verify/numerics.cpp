@@ -48,23 +48,6 @@ double coarsest_rounding(const Program& program) {
   return u;
 }
 
-// Whether something is rounded to integers, which a last bit before it can send either way.
-bool rounds_to_integers(const Program& program) {
-  for (const Output& o : program.outputs) {
-    if (is_integer(o.tensor.dtype)) return true;
-  }
-  return casts_to_integers(program);
-}
-
-// The values of the program itself: its outputs of integers are rounded, which is no error.
-void round_integers(const Program& program, Tensors* exact) {
-  for (size_t o = 0; o < exact->size(); ++o) {
-    const DType dtype = program.outputs[o].tensor.dtype;
-    if (!is_integer(dtype)) continue;
-    for (double& x : (*exact)[o].values) x = round_settled(dtype, x);
-  }
-}
-
 std::vector<int64_t> index_of(const std::vector<int64_t>& extents, int64_t element) {
   std::vector<int64_t> index(extents.size());
   for (size_t d = extents.size(); d-- > 0;) {
@@ -159,7 +142,6 @@ std::optional<Runs> run_all(const SmallCase& small, Rounding rounding, const Ten
   auto plain = run(Float32({true, rounding}), small, false, inputs);
   auto candidate = run(Float32({true, rounding}), small, true, inputs);
   if (!exact || !plain || !candidate) return std::nullopt;
-  round_integers(small.program, &*exact);
   Runs runs{*std::move(exact), *std::move(plain), *std::move(candidate), {}, {}, {}};
   auto in_place = run(Float32({true, Rounding::kEager}), small, false, inputs);
   runs.eager = in_place.ok() ? *std::move(in_place) : runs.plain;
@@ -172,7 +154,7 @@ std::optional<Runs> run_all(const SmallCase& small, Rounding rounding, const Ten
   const std::span<const Bounded> in(values);
   auto bounds = run_candidate(algebra, small.program, small.candidate, in);
   if (bounds.ok()) runs.bounds = *std::move(bounds);
-  if (rounds_to_integers(small.program)) {
+  if (casts_to_integers(small.program)) {  // which a last bit before it can send either way
     auto plain_bounds = interpret(algebra, small.program, in);
     if (plain_bounds.ok()) runs.plain_bounds = *std::move(plain_bounds);
   }

@@ -2,10 +2,12 @@
 //
 // The candidate and the plain program run in the device's precision (f32 operations, storages of
 // the µGraph, dtypes of the outputs) and are compared with the program in float64 on ordinary and
-// hostile inputs.  An error is max |x - exact| over max |exact| of its row.  The candidate is
-// refused where its error exceeds kErrorFactor times the plain program's plus kErrorFactor
-// roundings of the coarsest dtype among the program's inputs and outputs, or where it is infinite
-// or NaN and the program is not.
+// hostile inputs.  An error is max |x - exact| over max |exact| of its row; the plain program's is
+// the larger of two, without its written narrowing casts and with them.  The candidate is refused
+// where its error exceeds kErrorFactor times the sum of that and the rounding unit of the coarsest
+// dtype (integers have none) among the program's inputs and outputs, or where it is infinite or NaN
+// and the program, with and without its casts, is not.  Where rounding to integers may fall either
+// way in the program's own float32, either way is right.
 #pragma once
 
 #include <optional>
@@ -25,6 +27,7 @@ struct NumericsResult {
   std::optional<Witness> witness;  // then: the element that is furthest off
 };
 
+// require: outputs of integers are cast to them (verify/integer_outputs.h).
 NumericsResult compare_numerics(const SmallCase& small, Rounding rounding, uint64_t seed);
 
 // Looks for inputs on which the two differ in float64 by more than rounding explains: 2^-20 times

@@ -55,9 +55,6 @@ class PrimeField {
   uint64_t square_;            // 2^128 mod modulus
 };
 
-// True if n is prime; certain for every 64-bit n.
-bool is_prime(uint64_t n);
-
 // Primes 2^60 < p < 2^61 and q (55 bits) with q a divisor of p - 1, so that the residues modulo p
 // have a subgroup of order q and x -> g^x carries sums modulo q to products modulo p.
 struct PrimeTower {

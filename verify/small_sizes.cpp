@@ -15,6 +15,7 @@
 #include <map>
 #include <numeric>
 
+#include "core/arithmetic.h"
 #include "core/evaluate.h"
 #include "core/resize.h"
 #include "verify/float_inputs.h"
@@ -112,13 +113,6 @@ class JointClasses {
   std::vector<uint8_t> pinned_, compared_;
 };
 
-bool is_prime(int64_t n) {
-  for (int64_t d = 2; d * d <= n; ++d) {
-    if (n % d == 0) return false;
-  }
-  return n >= 2;
-}
-
 // What goes for all axes of a class: the extent of its root, and the least that leaves each axis
 // `least` or what it has.
 struct ClassBounds {
@@ -169,7 +163,7 @@ void assign(const Program& a, const Program& b, int64_t least, LiteralPolicy lit
       continue;
     }
     int64_t from = std::max(compared ? next_compared : next, bound.least);
-    while (!is_prime(from)) ++from;
+    while (!is_prime(static_cast<uint64_t>(from))) ++from;
     chosen[root] = std::min(from, bound.extent);
     (compared ? next_compared : next) = from + (compared ? room : 1);
   }

@@ -14,20 +14,6 @@
 #include "core/resize_index.h"
 
 namespace sundog::verify {
-namespace {
-
-// Each condition of every term of `guard` is one of `m`.
-bool has_conditions(const Forms& forms, const Monomial& m, FormId guard) {
-  if (forms[guard].terms.size() != 1) return false;
-  const std::vector<AtomId> own = forms.conditions_of(m);
-  const Monomial& wanted = forms[guard].terms[0];
-  const std::vector<AtomId> all = forms.conditions_of(wanted);
-  if (all.size() != wanted.powers.size() || !wanted.coefficient.is_one()) return false;
-  return std::all_of(all.begin(), all.end(),
-                     [&](AtomId c) { return std::find(own.begin(), own.end(), c) != own.end(); });
-}
-
-}  // namespace
 
 SymbolicKernel::SymbolicKernel(SymbolicAlgebra& algebra, const MuGraph& graph, uint32_t kernel,
                                GraphSymbols& symbols, SymbolicMuGraph& result,
@@ -73,7 +59,7 @@ SymbolicKernel::SymbolicKernel(SymbolicAlgebra& algebra, const MuGraph& graph, u
 }
 
 void SymbolicKernel::run() {
-  find_stored(kernel_.body);
+  for (const Store* store : stores_of(kernel_)) stored_.insert(store->computation);
   statements(kernel_.body);
 }
 
@@ -262,7 +248,6 @@ FormId SymbolicKernel::presence(AxisSet along, uint32_t id) {
   const Computation& c = kernel_.computations[id];
   AxisSet bound = AxisSet::of(c.axes) | AxisSet::of(kernel_.grid) | AxisSet::of(loops_of_[id]);
   if (const auto* term = std::get_if<ReduceTerm>(&kernel_.terms[c.value])) bound |= term->axes;
-  Indices& indices = forms_.indices;
   FormId result = forms_.one();
   for (const AxisId a : along) {
     if (is_split_[a] == 0) continue;
@@ -270,8 +255,7 @@ FormId SymbolicKernel::presence(AxisSet along, uint32_t id) {
       fail(name(id) + " varies with a part of axis " + graph_.axes[a].name);
       return forms_.zero();
     }
-    const IndexId beyond = indices.add(indices.add(positions_[a], indices.constant(1)),
-                                       indices.size(symbols_.domains[a]), -1);
+    const IndexId beyond = forms_.indices.beyond(positions_[a], symbols_.domains[a]);
     result = forms_.multiply(result, forms_.condition(IndexRelation::kNotPositive, beyond));
   }
   return result;
@@ -319,10 +303,9 @@ void SymbolicKernel::rescale(uint32_t id, FormId body, Part* part) {
   }
   // Where the running maximum is still minus infinity, so must be what the sum adds nothing for.
   const FormId guard = operand_guards_[m];
-  const bool safe =
-      guard == forms_.one() ||
-      std::all_of(forms_[body].terms.begin(), forms_[body].terms.end(),
-                  [&](const Monomial& t) { return has_conditions(forms_, t, guard); });
+  const bool safe = guard == forms_.one() ||
+                    std::all_of(forms_[body].terms.begin(), forms_[body].terms.end(),
+                                [&](const Monomial& t) { return forms_.has_conditions(t, guard); });
   if (!safe) {
     fail(name(id) + " adds terms that are not masked where its maximum " + name(m) +
          " may be minus infinity");

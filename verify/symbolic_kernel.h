@@ -84,7 +84,6 @@ class SymbolicKernel : public SymbolicTerms {
   bool dimension_covers(const TensorDecl& tensor, size_t d, const IndexExpr& at,
                         AxisSet* axes) const;
   bool is_along(const IndexExpr& dim, IndexId at, Forms::IndexMap* map);
-  void find_stored(const std::vector<Statement>& body);
   void keep_needs(uint32_t id);
   bool settled(uint32_t id, const Need& need, FormId present);
   void require(const Need& need);

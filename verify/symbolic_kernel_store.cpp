@@ -175,13 +175,6 @@ void SymbolicKernel::store(const Store& store) {
 
 // --- needs
 
-void SymbolicKernel::find_stored(const std::vector<Statement>& body) {
-  for (const Statement& statement : body) {
-    if (const auto* write = std::get_if<Store>(&statement.node)) stored_.insert(write->computation);
-    if (const auto* inner = std::get_if<Loop>(&statement.node)) find_stored(inner->body);
-  }
-}
-
 bool SymbolicKernel::reads(uint32_t reader, uint32_t id) const {
   const TermId roots[] = {kernel_.computations[reader].value};
   for (const TermId t : reachable(kernel_.terms, roots)) {
@@ -210,16 +203,8 @@ bool SymbolicKernel::only_feeds(uint32_t id, uint32_t maximum) const {
 // One of the elements of the maximum is the one that is computed: the maximum is finite there.
 bool SymbolicKernel::is_present(AtomId maximum, FormId present) {
   if (forms_[present].terms.size() != 1) return false;
-  const std::vector<AtomId> given = forms_.conditions_of(forms_[present].terms[0]);
-  const auto has_all = [&](FormId guard) {
-    if (forms_[guard].terms.size() != 1) return false;
-    const Monomial& m = forms_[guard].terms[0];
-    const std::vector<AtomId> wanted = forms_.conditions_of(m);
-    return m.coefficient.is_one() && wanted.size() == m.powers.size() &&
-           std::all_of(wanted.begin(), wanted.end(), [&](AtomId c) {
-             return std::find(given.begin(), given.end(), c) != given.end();
-           });
-  };
+  const Monomial given = forms_[present].terms[0];
+  const auto has_all = [&](FormId guard) { return forms_.has_conditions(given, guard); };
   const Atom& atom = forms_.atom(maximum);
   if (atom.kind == AtomKind::kRunning) {
     const auto id = computation_of_tag_.find(atom.data[0]);

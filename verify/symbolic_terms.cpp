@@ -40,6 +40,7 @@ Symbolic SymbolicTerms::value(TermId id) {
   const Symbolic result = compute(graph_[id]);
   --depth_;
   known_.emplace(id, result);
+  found_.push_back(id);
   return result;
 }
 
@@ -63,12 +64,15 @@ Symbolic SymbolicTerms::compute(const Term& term) {
 }
 
 Symbolic SymbolicTerms::branch(TermId id, FormId condition) {
-  // What is known has needs that hold outside; what is found here is known in the branch alone.
-  const std::map<TermId, Symbolic> known = known_;
+  // What is known has needs that hold outside.  What is found here with a need of its own is known
+  // in the branch alone; what needs nothing is the same everywhere.
+  const size_t found = found_.size();
+  const uint64_t asked = algebra_.needs_asked();
   const FormId before = algebra_.evaluate_given(forms_.multiply(algebra_.given(), condition));
   const Symbolic result = value(id);
   algebra_.evaluate_given(before);
-  known_ = known;
+  if (algebra_.needs_asked() == asked) return result;
+  for (; found_.size() > found; found_.pop_back()) known_.erase(found_.back());
   return result;
 }
 

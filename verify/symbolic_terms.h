@@ -20,7 +20,10 @@ class SymbolicTerms {
 
   // The value where all free axes have their own variables.
   Symbolic value(TermId id);
-  void forget() { known_.clear(); }  // leaves have changed
+  void forget() {  // leaves have changed
+    known_.clear();
+    found_.clear();
+  }
 
  protected:
   // Inputs, locals and reductions.
@@ -41,6 +44,7 @@ class SymbolicTerms {
   // The value of what is evaluated where the condition holds alone.
   Symbolic branch(TermId id, FormId condition);
   std::map<TermId, Symbolic> known_;
+  std::vector<TermId> found_;  // those, in the order in which they were found
   int depth_ = 0;
 };
 

@@ -15,20 +15,22 @@ std::vector<Need> SymbolicAlgebra::take_needs() {
 }
 
 void SymbolicAlgebra::need(Need::Kind kind, FormId form) {
+  ++needs_asked_;
   if (given_ != forms_.zero()) needs_.push_back({kind, form, given_});
 }
 
 void SymbolicAlgebra::need_again(const Need& earlier) {
+  ++needs_asked_;
   const FormId both = forms_.multiply(earlier.given, given_);
   if (both != forms_.zero()) needs_.push_back({earlier.kind, earlier.form, both});
 }
 
 void SymbolicAlgebra::need_inside(IndexId at, DomainId d) {
   Indices& indices = forms_.indices;
-  const IndexId beyond = indices.add(indices.add(at, indices.constant(1)), indices.size(d), -1);
   const IndexId before = indices.add(indices.constant(0), at, -1);
-  const FormId inside = forms_.multiply(forms_.condition(IndexRelation::kNotPositive, beyond),
-                                        forms_.condition(IndexRelation::kNotPositive, before));
+  const FormId inside =
+      forms_.multiply(forms_.condition(IndexRelation::kNotPositive, indices.beyond(at, d)),
+                      forms_.condition(IndexRelation::kNotPositive, before));
   if (inside != forms_.one()) need(Need::kInside, inside);
 }
 

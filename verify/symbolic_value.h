@@ -69,6 +69,8 @@ class SymbolicAlgebra {
   Forms& forms() { return forms_; }
   // Needs recorded since the last call.
   std::vector<Need> take_needs();
+  // How many operations have needed something so far, also where nothing was recorded.
+  uint64_t needs_asked() const { return needs_asked_; }
   // The condition under which what follows is evaluated, 0 or 1; the one before is handed back.
   FormId evaluate_given(FormId condition) { return std::exchange(given_, condition); }
   FormId given() const { return given_; }
@@ -86,6 +88,7 @@ class SymbolicAlgebra {
   Rounding rounding_;
   std::set<uint32_t> infinite_tags_;
   std::vector<Need> needs_, guarded_;
+  uint64_t needs_asked_ = 0;
   std::vector<std::string> functions_;  // of calls
   FormId given_;
 };

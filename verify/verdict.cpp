@@ -22,21 +22,22 @@
 namespace sundog::verify {
 namespace {
 
-Verdict faulty(std::string fault, std::string sizes, uint64_t seed) {
-  Verdict v;
-  v.answer = Verdict::kDifferent;
-  v.reason = fault;
-  v.witness.emplace();
-  v.witness->fault = std::move(fault);
-  v.witness->sizes = std::move(sizes);
-  v.witness->seed = seed;
-  return v;
+// The answer of a witness, if there is one; then true.
+bool set_different(Verdict* v, std::optional<Witness> witness) {
+  if (!witness) return false;
+  v->answer = Verdict::kDifferent;
+  v->reason = to_string(*witness);
+  v->witness = std::move(witness);
+  return true;
 }
 
-void set_different(Verdict* v, Witness witness) {
-  v->answer = Verdict::kDifferent;
-  v->reason = to_string(witness);
-  v->witness = std::move(witness);
+Verdict faulty(std::string fault, uint64_t seed) {
+  Verdict v;
+  Witness witness;
+  witness.fault = std::move(fault);
+  witness.seed = seed;
+  set_different(&v, std::move(witness));
+  return v;
 }
 
 // Everything that an answer is made from.
@@ -105,7 +106,7 @@ bool search_witness(const Matter& matter, const FieldResult& field, Verdict* v) 
     }
     if (full.witness) witness = std::move(full.witness);
   }
-  set_different(v, *std::move(witness));
+  set_different(v, std::move(witness));
   return false;
 }
 
@@ -128,7 +129,7 @@ bool passes_numerics(const Matter& matter, const FieldResult& field, Verdict* v)
                                              matter.options.rounding, matter.options.seed);
   v->numerics = std::move(numerics.evidence);
   if (!numerics.reason.empty()) {
-    set_different(v, *std::move(numerics.witness));
+    set_different(v, std::move(numerics.witness));
     v->reason = "equal over the real numbers, but " + numerics.reason;
     if (!field.hazard.empty()) v->reason += ": " + field.hazard;
     return false;
@@ -188,9 +189,7 @@ bool covers(const Matter& matter, const FieldOptions& field, const std::string& 
   add(exact.evidence, &v->field);
   if (exact.answer == Sameness::kSame) return true;
   v->field.error_bound_log2 = 0;
-  if (auto witness = find_witness(*declared, matter.options.rounding, matter.options.seed)) {
-    set_different(v, *std::move(witness));
-  }
+  set_different(v, find_witness(*declared, matter.options.rounding, matter.options.seed));
   return false;
 }
 
@@ -198,20 +197,14 @@ void accept(const Matter& matter, const FieldOptions& field_options, const Field
             Verdict* v) {
   const VerifyOptions& options = matter.options;
   if (matter.tiles) {
-    if (auto witness = find_witness(*matter.tiles, options.rounding, options.seed, true)) {
-      if (matter.tiles->literals_moved) {
-        v->reason = "equal at small sizes, but not at " + matter.tiles->sizes;
-        return;
-      }
-      set_different(v, *std::move(witness));
+    auto witness = find_witness(*matter.tiles, options.rounding, options.seed, true);
+    if (witness && matter.tiles->literals_moved) {
+      v->reason = "equal at small sizes, but not at " + matter.tiles->sizes;
       return;
     }
+    if (set_different(v, std::move(witness))) return;
   }
-  FullSizeResult full = at_full_size(matter, v);
-  if (full.witness) {
-    set_different(v, *std::move(full.witness));
-    return;
-  }
+  if (set_different(v, at_full_size(matter, v).witness)) return;
   if (const std::string unseen = unseen_at_small_sizes(matter); !unseen.empty()) {
     if (!covers(matter, field_options, unseen, v)) return;
   }
@@ -278,9 +271,7 @@ Verdict verify_any(const Program& program, const C& candidate, const VerifyOptio
     // Whether they are equal cannot be said; that they differ may still show.
     Verdict v;
     v.reason = cases.error().message;
-    if (FullSizeResult full = at_full_size(matter, &v); full.witness) {
-      set_different(&v, *std::move(full.witness));
-    }
+    set_different(&v, at_full_size(matter, &v).witness);
     return v;
   }
   matter.cases = *std::move(cases);
@@ -295,13 +286,24 @@ template <class C>
 Verdict with_proof(const Program& program, const C& candidate, const VerifyOptions& options,
                    Verdict v) {
   if (!options.prove) return v;
-  const bool attempted = v.proof != Verdict().proof;  // the answer may have taken one
+  const bool attempted = v.proof != kNotAttempted;  // the answer may have taken one
   if (v.answer == Verdict::kDifferent) {
     v.proof = "refuted: " + v.reason;
   } else if (!attempted) {
     v.proof = to_string(verify::prove(program, candidate, {options.prove_s, options.rounding}));
   }
   return v;
+}
+
+// Where outputs are integers both sides are rounded to them first, as their stores do.
+template <class C>
+Verdict verify_as_stored(const Program& program, const C& candidate, const VerifyOptions& options) {
+  if (!has_integer_outputs(program)) {
+    return with_proof(program, candidate, options, verify_any(program, candidate, options));
+  }
+  const Program rounded = with_integer_outputs(program);
+  const C stored = with_integer_outputs(candidate);
+  return with_proof(rounded, stored, options, verify_any(rounded, stored, options));
 }
 
 }  // namespace
@@ -335,25 +337,15 @@ std::string to_string(const Witness& w) {
 }
 
 Verdict verify(const Program& program, const MuGraph& candidate, const VerifyOptions& options) {
-  if (Status status = check(candidate, program); !status.ok()) {
-    return faulty(status.error().message, "", options.seed);
-  }
-  if (has_integer_outputs(program)) {
-    const Program rounded = with_integer_outputs(program);
-    const MuGraph stored = with_integer_outputs(candidate);
-    return with_proof(rounded, stored, options, verify_any(rounded, stored, options));
-  }
-  return with_proof(program, candidate, options, verify_any(program, candidate, options));
+  const Status status = check(candidate, program);
+  if (!status.ok()) return faulty(status.error().message, options.seed);
+  return verify_as_stored(program, candidate, options);
 }
 
 Verdict verify(const Program& program, const Program& candidate, const VerifyOptions& options) {
   std::string mismatch = interface_mismatch(program, candidate);
-  if (!mismatch.empty()) return faulty(std::move(mismatch), "", options.seed);
-  if (has_integer_outputs(program)) {
-    const Program rounded = with_integer_outputs(program), other = with_integer_outputs(candidate);
-    return with_proof(rounded, other, options, verify_any(rounded, other, options));
-  }
-  return with_proof(program, candidate, options, verify_any(program, candidate, options));
+  if (!mismatch.empty()) return faulty(std::move(mismatch), options.seed);
+  return verify_as_stored(program, candidate, options);
 }
 
 }  // namespace sundog::verify

@@ -90,6 +90,9 @@ struct Witness {
   std::string fault;      // what the candidate does wrong where it has no value
 };
 
+// What a verdict says of a proof that nobody asked for.
+inline constexpr std::string_view kNotAttempted = "not attempted";
+
 struct Verdict {
   enum Answer : uint8_t { kEquivalent, kDifferent, kUnknown };
   Answer answer = kUnknown;
@@ -99,7 +102,7 @@ struct Verdict {
   RangeEvidence ranges;
   std::string full_size;  // what was compared at the declared sizes, or why nothing was
   std::optional<Witness> witness;
-  std::string proof = "not attempted";  // else "proved ...", "refuted: ..." or "unknown: ..."
+  std::string proof{kNotAttempted};  // else "proved ...", "refuted: ..." or "unknown: ..."
 };
 
 std::string_view name(Verdict::Answer answer);  // "equivalent", "different", "unknown"

@@ -20,5 +20,16 @@ TEST(ArithmeticTest, ScrambleIsSplitMix64) {
   EXPECT_EQ(scramble(2 * step), 0x06c45d188009454fu);
 }
 
+TEST(ArithmeticTest, TellsPrimes) {
+  for (uint64_t n = 2; n < 2000; ++n) {
+    bool prime = true;
+    for (uint64_t d = 2; d * d <= n; ++d) prime &= n % d != 0;
+    EXPECT_EQ(is_prime(n), prime) << n;
+  }
+  EXPECT_TRUE(is_prime((uint64_t{1} << 61) - 1));
+  EXPECT_FALSE(is_prime(3215031751));           // a strong pseudoprime to the bases 2, 3, 5, 7
+  EXPECT_FALSE(is_prime(3825123056546413051));  // and this one to all up to 31
+}
+
 }  // namespace
 }  // namespace sundog

@@ -76,13 +76,14 @@ class FormValue {
   void for_all(const std::vector<VarId>& binders, size_t from, F&& f) {
     if (from == binders.size()) return f();
     const auto old = variables_.find(binders[from]);
-    const auto saved = old == variables_.end() ? std::optional<int64_t>() : old->second;
+    const bool is_bound = old != variables_.end();
+    const int64_t saved = is_bound ? old->second : 0;
     const int64_t count = extent(forms_.indices.domain_of(binders[from]));
     for (int64_t i = 0; i < count; ++i) {
       variables_[binders[from]] = i;
       for_all(binders, from + 1, f);
     }
-    if (saved) variables_[binders[from]] = *saved;
+    if (is_bound) variables_[binders[from]] = saved;
   }
 
   double read(const Atom& a) {

@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "core/arithmetic.h"
+
 namespace sundog::verify {
 namespace {
 
@@ -23,18 +25,6 @@ TEST(PrimeField, ArithmeticAgreesWithWideIntegers) {
     }
   }
   EXPECT_EQ(f.add(f.from_int(-5), f.from_int(5)), 0u);
-}
-
-TEST(PrimeField, TellsPrimes) {
-  std::set<uint64_t> primes;
-  for (uint64_t n = 2; n < 2000; ++n) {
-    bool prime = true;
-    for (uint64_t d = 2; d * d <= n; ++d) prime &= n % d != 0;
-    EXPECT_EQ(is_prime(n), prime) << n;
-  }
-  EXPECT_TRUE(is_prime((uint64_t{1} << 61) - 1));
-  EXPECT_FALSE(is_prime(3215031751));           // a strong pseudoprime to the bases 2, 3, 5, 7
-  EXPECT_FALSE(is_prime(3825123056546413051));  // and this one to all up to 31
 }
 
 TEST(PrimeField, DrawsTowersOfDifferentPrimes) {

@@ -97,6 +97,22 @@ TEST(Prove, WhatABranchNeedsIsNeededThereAlone) {
       Proof::kUnknown);
 }
 
+// Both branches of each select read the one before: 2^40 ways through the chain.
+TEST(Prove, AChainOfSelectsIsLookedThroughOnce) {
+  const auto chain = [](const std::string& condition, bool swapped) {
+    std::string text = "y0[n] = Y ";
+    for (int i = 0; i < 40; ++i) {
+      const std::string last = "y" + std::to_string(i), more = last + " + 1";
+      text += "y" + std::to_string(i + 1) + "[n] = select(" + condition + std::to_string(i) + ", " +
+              (swapped ? last + ", " + more : more + ", " + last) + ") ";
+    }
+    return text + "output O: f32[n] = y40";
+  };
+  const Proof proof = proof_of_programs(chain("n <= ", false), chain("n > ", true));
+  EXPECT_EQ(proof.outcome, Proof::kProved) << proof.reason;
+  EXPECT_LT(proof.seconds, 1);
+}
+
 TEST(Prove, NothingIsSaidOfMaximaThatTheProgramGuards) {
   const std::string start = "s[n, k] = select(k < n, X, -inf) m[n] = max[k](s) ";
   const std::string guarded = start + "output O: f32[n] = sum[k](exp(s - select(m == -inf, 0, m)))";
