@@ -3,6 +3,11 @@
 // term that it is, and a maximum the names of what it is taken over; x - M is at most 0 if x is
 // among them.  That is pattern matching, unlike verify/ranges.h, which sees through every rewriting
 // but only at small sizes: each is used for what it can do.
+//
+// A narrowing cast that the program writes is a licence, even where it is dropped: who runs the
+// program as it stands gets its overflow.  So a candidate may store the value of that name in that
+// type, or in a wider one.  Names of a µGraph's terms are those of the program for this: indices
+// and reductions along all factors of an axis are named by the axis.
 #include "verify/intervals.h"
 
 #include <algorithm>
@@ -60,6 +65,8 @@ class BoundsAlgebra {
   using Value = Bounds;
   double exponent = 0;             // the largest argument of an exp so far
   double denominator = kInfinity;  // the least distance of a divisor from 0
+
+  std::map<uint64_t, double> licences;  // names of what is cast: the least of the types' largest
 
   explicit BoundsAlgebra(Rounding rounding) : rounding_(rounding) {}
 
@@ -121,7 +128,7 @@ class BoundsAlgebra {
     if (y.low > 0 || y.high < 0) {
       inverse.low = 1 / y.high;
       inverse.high = 1 / y.low;
-      if (y.reach == Reach::kPower) inverse.reach = Reach::kBounded;
+      inverse.reach = Reach::kBounded;
     } else if (inverse.reach == Reach::kBounded) {
       inverse.reach = Reach::kPower;
     }
@@ -165,7 +172,8 @@ class BoundsAlgebra {
     return r;
   }
   // Rounding is monotone.
-  Bounds cast(DType to, const Bounds& x) const {
+  Bounds cast(DType to, const Bounds& x) {
+    license(x.name, to);
     if (!keeps_cast(rounding_, to)) return x;
     Bounds r;
     const double low = round_to(to, x.low), high = round_to(to, x.high);
@@ -174,6 +182,7 @@ class BoundsAlgebra {
     r.reach = std::isfinite(r.low) && std::isfinite(r.high) ? Reach::kBounded : x.reach;
     r.name = mix(mix(18, static_cast<uint64_t>(to)), x.name);
     r.constant = x.constant;
+    license(r.name, to);
     return r;
   }
   Bounds call(const Fn& fn, const Bounds& x) const {
@@ -208,6 +217,11 @@ class BoundsAlgebra {
  private:
   Rounding rounding_;
 
+  void license(uint64_t name, DType to) {
+    double& most = licences.emplace(name, kInfinity).first->second;
+    most = std::min(most, max_finite(to));
+  }
+
   static Bounds sum_of(const Bounds& x, const Bounds& y) {
     Bounds r;
     r.low = x.low == kInfinity || y.low == kInfinity ? kInfinity : x.low + y.low;
@@ -232,13 +246,72 @@ class BoundsAlgebra {
   }
 };
 
+// What terms are called in a program, and what is the same in a kernel of one of its µGraphs.
+class Naming {
+ public:
+  Naming() = default;  // of a program
+  explicit Naming(const Kernel& kernel) : kernel_(&kernel) {}
+
+  uint64_t of(const IndexExpr& e) const { return hash(Term{IndexTerm{along_axes(e)}}); }
+  uint64_t of(const InputTerm& input) const {
+    uint64_t name = mix(16, input.tensor);
+    for (const IndexExpr& e : input.index) name = mix(name, of(e));
+    return name;
+  }
+  // A part of an axis is called what no axis is.
+  uint64_t of(const AxisSet& factors) const {
+    uint64_t name = 0;
+    for (const AxisId f : factors) {
+      if (kernel_ == nullptr) {
+        name = mix(name, f);
+        continue;
+      }
+      const AxisId axis = kernel_->factors[f].axis;
+      const std::vector<AxisId> all = factors_of(*kernel_, axis);
+      if (!factors.contains(AxisSet::of(all))) {
+        name = mix(name, kPart + f);
+      } else if (f == all.front()) {
+        name = mix(name, axis);
+      }
+    }
+    return name;
+  }
+
+ private:
+  static constexpr AxisId kPart = 1 << 20;
+
+  // The index by axes; factors that are not along a whole axis keep their own, as parts.
+  IndexExpr along_axes(const IndexExpr& e) const {
+    if (kernel_ == nullptr) return e;
+    IndexExpr rest = e, result{e.constant, {}, e.sizes};
+    for (const auto& item : e.axes) {
+      const Factor& factor = kernel_->factors[item.axis];
+      if (item.coefficient % factor.stride != 0) continue;
+      const IndexExpr whole =
+          axis_index(*kernel_, factor.axis) * (item.coefficient / factor.stride);
+      const IndexExpr without = rest - whole;
+      if (without.axes.size() + whole.axes.size() != rest.axes.size()) continue;
+      rest = without;
+      result = result + IndexExpr::of(factor.axis) * (item.coefficient / factor.stride);
+    }
+    for (const auto& item : rest.axes) {
+      result = result + IndexExpr::of(kPart + item.axis) * item.coefficient;
+    }
+    return result;
+  }
+
+  const Kernel* kernel_ = nullptr;
+};
+
 // The bounds of the terms of one graph; `leaf` knows those that are read.
 class TermBounds {
  public:
-  TermBounds(BoundsAlgebra& algebra, const TermGraph& terms, std::vector<int64_t> extents,
-             std::vector<int64_t> sizes, std::function<Bounds(const Term&)> leaf)
+  TermBounds(BoundsAlgebra& algebra, const TermGraph& terms, Naming naming,
+             std::vector<int64_t> extents, std::vector<int64_t> sizes,
+             std::function<Bounds(const Term&)> leaf)
       : algebra_(algebra),
         terms_(terms),
+        naming_(naming),
         extents_(std::move(extents)),
         sizes_(std::move(sizes)),
         leaf_(std::move(leaf)) {}
@@ -258,7 +331,7 @@ class TermBounds {
     if (const auto* size = std::get_if<SizeTerm>(&term)) {
       return algebra_.constant(Number(sizes_[size->axis]));
     }
-    if (const auto* index = std::get_if<IndexTerm>(&term)) return index_of(*index, id);
+    if (const auto* index = std::get_if<IndexTerm>(&term)) return index_of(*index);
     if (const auto* apply = std::get_if<ApplyTerm>(&term)) {
       std::vector<Bounds> in;
       for (const TermId operand : apply->operands) in.push_back(of(operand));
@@ -267,7 +340,9 @@ class TermBounds {
     if (const auto* reduce = std::get_if<ReduceTerm>(&term)) return reduced(*reduce);
     if (const auto* select = std::get_if<SelectTerm>(&term)) {
       Bounds r = hull(of(select->then), of(select->otherwise));
-      r.name = mix(mix(17, id), mix(of(select->then).name, of(select->otherwise).name));
+      const uint64_t where = mix(static_cast<uint64_t>(select->condition.relation),
+                                 naming_.of(select->condition.expr));
+      r.name = mix(mix(17, where), mix(of(select->then).name, of(select->otherwise).name));
       return r;
     }
     if (const auto* compare = std::get_if<CompareTerm>(&term)) {
@@ -277,7 +352,7 @@ class TermBounds {
     return leaf_(term);
   }
 
-  Bounds index_of(const IndexTerm& index, TermId id) {
+  Bounds index_of(const IndexTerm& index) {
     Bounds r;
     r.low = r.high = static_cast<double>(index.index.constant);
     for (const auto& item : index.index.sizes) {
@@ -291,7 +366,7 @@ class TermBounds {
       r.high += std::max(far, 0.0);
     }
     r.reach = Reach::kBounded;
-    r.name = mix(13, id);
+    r.name = mix(13, naming_.of(index.index));
     return r;
   }
 
@@ -299,7 +374,7 @@ class TermBounds {
     const Bounds operand = of(reduce.operand);
     Bounds r = operand;
     r.name = mix(14 + static_cast<uint64_t>(reduce.kind), operand.name);
-    for (const AxisId axis : reduce.axes) r.name = mix(r.name, axis);
+    r.name = mix(r.name, naming_.of(reduce.axes));
     r.parts.clear();
     r.negated.reset();
     r.negated_parts.clear();
@@ -319,6 +394,7 @@ class TermBounds {
 
   BoundsAlgebra& algebra_;
   const TermGraph& terms_;
+  const Naming naming_;
   const std::vector<int64_t> extents_, sizes_;
   const std::function<Bounds(const Term&)> leaf_;
   std::map<TermId, Bounds> known_;
@@ -332,8 +408,8 @@ Bounds input_bounds(const TensorDecl& tensor) {
   return r;
 }
 
-Bounds named(Bounds bounds, const Term& term) {
-  bounds.name = mix(16, hash(term));
+Bounds named(Bounds bounds, uint64_t name) {
+  bounds.name = name;
   return bounds;
 }
 
@@ -352,26 +428,24 @@ std::string storage_objection(const Kernel& kernel, const Computation& c, const 
   return text + number;
 }
 
-}  // namespace
-
-Extremes extremes_of(const Program& program, Rounding rounding) {
-  BoundsAlgebra algebra(rounding);
-  TermBounds bounds(algebra, program.terms, extents(program), extents(program),
+// All terms of the program, as the algebra then knows them.
+void run_program(const Program& program, BoundsAlgebra* algebra) {
+  TermBounds bounds(*algebra, program.terms, {}, extents(program), extents(program),
                     [&](const Term& term) {
                       const auto& input = std::get<InputTerm>(term);
-                      return named(input_bounds(program.inputs[input.tensor]), term);
+                      return named(input_bounds(program.inputs[input.tensor]), Naming().of(input));
                     });
   for (const Output& output : program.outputs) bounds.of(output.value);
-  return {algebra.exponent, algebra.denominator, {}};
 }
-
-namespace {
 
 // The kernels of a µGraph in order, and what their tensors hold.
 class GraphBounds {
  public:
   GraphBounds(const MuGraph& graph, const Program& program, Rounding rounding)
       : graph_(graph), algebra_(rounding) {
+    BoundsAlgebra written(rounding);
+    run_program(program, &written);
+    licences_ = std::move(written.licences);
     for (const DeviceTensor& tensor : graph.tensors) {
       const auto input = find_input(program, tensor.decl.name);
       const bool given = tensor.role == TensorRole::kInput && input;
@@ -387,10 +461,11 @@ class GraphBounds {
  private:
   void run_kernel(const Kernel& kernel) {
     computations_.assign(kernel.computations.size(), {});
-    TermBounds bounds(algebra_, kernel.terms, factor_extents(kernel), axis_extents(graph_),
+    const Naming naming(kernel);
+    TermBounds bounds(algebra_, kernel.terms, naming, factor_extents(kernel), axis_extents(graph_),
                       [&](const Term& term) {
                         if (const auto* input = std::get_if<InputTerm>(&term)) {
-                          return named(tensors_[input->tensor], term);
+                          return named(tensors_[input->tensor], naming.of(*input));
                         }
                         return computations_[std::get<LocalTerm>(term).computation];
                       });
@@ -427,17 +502,26 @@ class GraphBounds {
   }
 
   void object(const Kernel& kernel, const Computation& c, const Bounds& bounds) {
+    const auto licence = licences_.find(bounds.name);
+    if (licence != licences_.end() && licence->second <= max_finite(c.dtype)) return;
     if (overflow_.empty()) overflow_ = storage_objection(kernel, c, bounds);
   }
 
   const MuGraph& graph_;
   BoundsAlgebra algebra_;
   std::vector<Bounds> tensors_, computations_;
-  std::set<uint32_t> written_;  // tensors, by this kernel
+  std::set<uint32_t> written_;           // tensors, by this kernel
+  std::map<uint64_t, double> licences_;  // of the program, see BoundsAlgebra
   std::string overflow_;
 };
 
 }  // namespace
+
+Extremes extremes_of(const Program& program, Rounding rounding) {
+  BoundsAlgebra algebra(rounding);
+  run_program(program, &algebra);
+  return {algebra.exponent, algebra.denominator, {}};
+}
 
 Extremes extremes_of(const MuGraph& graph, const Program& program, Rounding rounding) {
   return GraphBounds(graph, program, rounding).run();

@@ -126,6 +126,44 @@ TEST(Intervals, DeclaredRangesAllowWhatCannotOverflow) {
   EXPECT_NE(verdict_of("f16", " in [-2, 2]").answer, Verdict::kEquivalent) << "exp(12) is 162755";
 }
 
+// Who runs the program as it stands gets the overflow of its own casts.
+TEST(Intervals, ACastThatTheProgramWritesIsALicence) {
+  const auto answer_of = [](const std::string& p, const std::string& type) {
+    std::string text = replaced(kUnsafe, "RANGE", "");
+    const std::string as_written = "exp(sum[e](Q * K))";
+    text.replace(text.find(as_written), as_written.size(), p);
+    const Program program = parsed(text);
+    const auto graph = parse_mugraph(replaced(kTwoTiles, "TYPE", type), "test.mu", program);
+    EXPECT_TRUE(graph.ok()) << to_string(graph.error());
+    return verify(program, *graph).answer;
+  };
+  EXPECT_EQ(answer_of("cast(exp(sum[e](Q * K)), f16)", "f16"), Verdict::kEquivalent);
+  EXPECT_NE(answer_of("exp(cast(sum[e](Q * K), f16))", "f16"), Verdict::kEquivalent)
+      << "another value";
+  EXPECT_NE(answer_of("cast(exp(sum[e](Q * K)), bf16)", "f16"), Verdict::kEquivalent)
+      << "a wider type";
+}
+
+// 1 + exp(-x) is an exponential and at least 1: x over it grows like x alone.
+TEST(Intervals, AQuotientByALargeDivisorIsBounded) {
+  const auto overflow_of = [](const std::string& value) {
+    const Program program = parsed("program p(n = 4) { input x: f16[n] output y: f16[n] = " +
+                                   replaced(value, "xs", "x") + " }");
+    const auto graph =
+        parse_mugraph("ugraph p of p { kernel k grid(n) { xs[] = x : reg f16 t[] = " + value +
+                          " : shared f16 store t -> y } }",
+                      "test.mu", program);
+    EXPECT_TRUE(graph.ok()) << to_string(graph.error());
+    return extremes_of(*graph, program, Rounding::kWide).overflow;
+  };
+  EXPECT_EQ(overflow_of("silu(xs)"), "");
+  EXPECT_EQ(overflow_of("sigmoid(xs)"), "");
+  EXPECT_EQ(overflow_of("xs / (2 + exp(xs) + exp(-xs))"), "");
+  EXPECT_NE(overflow_of("xs * (1 + exp(-xs))"), "");
+  EXPECT_NE(overflow_of("xs / exp(-xs)"), "");
+  EXPECT_NE(overflow_of("1 / (0.00001 + exp(xs))"), "") << "reaches 100000";
+}
+
 TEST(Intervals, PartsStoredInHalfPrecisionCount) {
   const Program program = parsed(
       "program p(n = 3, k = 64) { input x: f16[n, k] in [0, 10]\n"
