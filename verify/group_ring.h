@@ -90,6 +90,10 @@ class GroupRing {
   Value choose(Relation relation, const Value& left, const Value& right, const Value& then,
                const Value& otherwise);
 
+  // The value, or an unknown function of it where its degree or coefficients are too large for a
+  // useful error_log2(): a chain of n squares has degree 2^n.
+  Value abbreviated(const Value& a);
+
   bool is_minus_infinity(const Value& a) const { return a.kind == Kind::kMinusInfinity; }
 
   // Whether two finite values are the same element; infinities are the same as themselves, and an

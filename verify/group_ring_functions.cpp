@@ -239,6 +239,17 @@ Value GroupRing::call(const Fn& fn, const Value& a) {
   return oracle(prf(hash_text(fn.name), image(interned_[intern(a)]).p, intern(a)));
 }
 
+Value GroupRing::abbreviated(const Value& a) {
+  constexpr float kMost = 0x1p32F;  // below it a round still has a bound of some 2^-20 a pair
+  const Growth& g = a.growth;
+  const bool small = g.degree + g.below < kMost && g.bits + g.bits_below < kMost;
+  if (small || a.kind != Kind::kFinite || is_rational(a)) return a;
+  Value v = oracle(prf(image(a).p, 0x76, intern(a)));
+  v.nonnegative = a.nonnegative;
+  v.positive = a.positive;
+  return v;
+}
+
 Value GroupRing::cast(DType to, const Value& a) {
   if (!keeps_cast(rounding_, to)) return a;
   if (a.kind != Kind::kFinite) return a;

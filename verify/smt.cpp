@@ -1,11 +1,16 @@
 // The child answers in order and hands over what it has after each question, so that one question
 // that hangs costs only itself and those behind it; these are asked again in a child of their own.
+// Time is that of the processor: what is shown must not depend on what else a machine does.
 #include "verify/smt.h"
 
 #include <z3++.h>
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
+#include <ctime>
+#include <mutex>
+#include <thread>
 
 #include "core/process.h"
 #include "core/process_wire.h"
@@ -13,9 +18,29 @@
 namespace sundog::verify {
 namespace {
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+constexpr double kPatience = 10;  // how much longer than the processor the clock may run
+
+// What this process has computed, in seconds.
+double computed_s() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+// Interrupts the solver when this process has computed for so long.
+class Watch {
+ public:
+  Watch(z3::context& context, double seconds)
+      : thread_([this, &context, end = computed_s() + seconds](const std::stop_token& stop) {
+          std::unique_lock lock(mutex_);
+          const auto ended = [&] { return computed_s() >= end; };
+          while (!stop.stop_requested() && !ended()) {
+            changed_.wait_for(lock, stop, std::chrono::milliseconds(20), ended);
+          }
+          if (!stop.stop_requested()) context.interrupt();
+        }) {}
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::jthread thread_;
+};
 
 SmtAnswer answer_one(const std::string& question, double seconds) {
   SmtAnswer answer;
@@ -23,8 +48,9 @@ SmtAnswer answer_one(const std::string& question, double seconds) {
     z3::context context;
     z3::solver solver(context);
     z3::params parameters(context);
-    parameters.set("timeout", static_cast<unsigned>(seconds * 1000));
+    parameters.set("timeout", static_cast<unsigned>(kPatience * seconds * 1000));
     solver.set(parameters);
+    const Watch watch(context, seconds);
     solver.from_string(question.c_str());
     switch (solver.check()) {
       case z3::unsat:
@@ -50,19 +76,23 @@ SmtAnswer answer_one(const std::string& question, double seconds) {
   return answer;
 }
 
-// Answers to questions [begin, end), in one child.
+// Answers to questions [begin, end) in one child, and then the seconds that it computed.
 Result<std::string> in_child(const std::vector<std::string>& questions, size_t begin, size_t end,
                              const SmtLimits& limits, double seconds) {
-  const ProcessLimits process{.seconds = seconds, .memory_bytes = limits.memory_bytes};
+  const ProcessLimits process{.seconds = kPatience * seconds + 1,
+                              .memory_bytes = limits.memory_bytes};
   return run_in_child(
       "the solver",
       [&] {
         Packer out;
         for (size_t i = begin; i < end; ++i) {
-          const SmtAnswer answer = answer_one(questions[i], limits.query_s);
+          const double left = std::min(limits.query_s, seconds - computed_s());
+          const SmtAnswer answer =
+              left > 0 ? answer_one(questions[i], left) : SmtAnswer{SmtAnswer::kUnknown, "time"};
           out.put(static_cast<uint32_t>(answer.kind));
           out.put(answer.detail);
         }
+        out.put(computed_s());
         return out.bytes();
       },
       process);
@@ -73,17 +103,16 @@ Result<std::string> in_child(const std::vector<std::string>& questions, size_t b
 std::vector<SmtAnswer> ask(const std::vector<std::string>& questions, const SmtLimits& limits) {
   constexpr size_t kTogether = 32;
   std::vector<SmtAnswer> answers(questions.size());
-  const double deadline = now() + limits.total_s;
+  double left = limits.total_s;
   size_t batch = kTogether;
   for (size_t begin = 0; begin < questions.size();) {
     const size_t end = std::min(questions.size(), begin + batch);
-    const double left = deadline - now();
     if (left <= 0) {
       for (size_t i = begin; i < questions.size(); ++i) answers[i].detail = "time";
       break;
     }
-    const double most = limits.query_s * static_cast<double>(end - begin) + 1;
-    const Result<std::string> bytes = in_child(questions, begin, end, limits, std::min(left, most));
+    const double most = std::min(left, limits.query_s * static_cast<double>(end - begin));
+    const Result<std::string> bytes = in_child(questions, begin, end, limits, most);
     if (!bytes.ok() && end - begin > 1) {
       batch = 1;  // find the one that brought it down
       continue;
@@ -96,7 +125,9 @@ std::vector<SmtAnswer> ask(const std::vector<std::string>& questions, const SmtL
         if (in.failed() || kind > SmtAnswer::kUnknown) break;
         answers[i] = {static_cast<SmtAnswer::Kind>(kind), std::move(detail)};
       }
+      left -= in.number<double>();
     } else {
+      left -= most;  // at least what it computed
       answers[begin].detail = bytes.error().message;
     }
     begin = end;

@@ -13,8 +13,8 @@
 namespace sundog::verify {
 
 struct SmtLimits {
-  double query_s = 2;                       // for one question, by Z3 itself
-  double total_s = 20;                      // for all of them, by killing the child
+  double query_s = 2;   // of the processor, for one question
+  double total_s = 20;  // of the processor, for all; ten times that by the clock
   int64_t memory_bytes = int64_t{4} << 30;  // of the child's address space
 };
 

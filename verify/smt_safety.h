@@ -31,7 +31,7 @@ struct EmittedKernel {
 };
 
 struct SafetyOptions {
-  double seconds = 60;  // for all questions
+  double seconds = 60;  // of the processor, for all questions
   double query_s = 5;   // for one
 };
 

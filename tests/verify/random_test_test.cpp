@@ -52,6 +52,27 @@ TEST(RandomTest, IsNotFooledByWhatConsecutiveIntegersHide) {
   EXPECT_EQ(r.evidence.rounds, 1);
 }
 
+// The degree doubles with each line; 60 lines alone exceed every prime of the test.
+TEST(RandomTest, LongChainsOfProductsHaveABound) {
+  const auto chain = [](const std::string& line, const std::string& last) {
+    std::string text = "program p(n = 5) { input x: f32[n] y[n] = x ";
+    std::string before = "y";
+    for (int i = 0; i < 500; ++i) {
+      std::string next = i == 499 ? last : line;
+      for (size_t at; (at = next.find('@')) != std::string::npos;) next.replace(at, 1, before);
+      before = "y" + std::to_string(i);
+      text += before + "[n] = " + next + " ";
+    }
+    return text + "output z: f32[n] = " + before + " }";
+  };
+  const std::string line = "x / (1 + @ * @)";
+  const std::string text = chain(line, line);
+  const FieldResult same = test(text, chain("x * (1 / (@ * @ + 1))", line));
+  EXPECT_EQ(same.answer, Sameness::kSame) << same.reason;
+  EXPECT_LE(same.evidence.error_bound_log2, -60);
+  EXPECT_EQ(test(text, chain(line, "x / (1 + 2 * @ * @)")).answer, Sameness::kDifferent);
+}
+
 TEST(RandomTest, UndefinedIsUndecidedWithTheReason) {
   const std::string a = kHead + "output y: f32[n] = sum[k](x) / (sum[k](w) - sum[k](w)) }";
   const FieldResult r = test(a, a);
