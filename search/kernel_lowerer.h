@@ -91,7 +91,8 @@ class KernelLowerer {
   std::set<int> invariants_;                    // cheaper once than in each reader
   std::set<int> running_;                       // partial maxima that are read as running ones
   std::map<std::pair<int, int>, TermId> done_;  // by rank and stage
-  std::map<int, uint32_t> maxima_;              // running maximum of a partial one
+  // The running maximum of a partial one, by the stage of its loop: loops in sequence have theirs.
+  std::map<std::pair<int, int>, uint32_t> maxima_;
   std::map<Slot, std::vector<Statement>> slots_;
   std::map<AxisId, size_t> split_of_;     // program axis -> split
   std::map<AxisId, size_t> part_split_;   // part factor that is all there is of its axis -> split

@@ -314,7 +314,8 @@ TermId KernelLowerer::reduction(int rank, int at) {
 }
 
 uint32_t KernelLowerer::running_maximum(int m, int at) {
-  if (const auto it = maxima_.find(m); it != maxima_.end()) return it->second;
+  const auto key = std::make_pair(m, at);
+  if (const auto it = maxima_.find(key); it != maxima_.end()) return it->second;
   const AxisId base = loop_base(term(m).axes);
   SUNDOG_CHECK(base != kNoAxis);
   AxisSet axes = AxisSet::of(bank_.base(base).step);
@@ -322,7 +323,7 @@ uint32_t KernelLowerer::running_maximum(int m, int at) {
   const TermId reduced =
       plan_.kernel.terms.reduce(ReduceKind::kMax, factors_of_axes(axes, {}), operand);
   const TermId local = compute(m, reduced, {at, base}, kNone);
-  return maxima_[m] = std::get<LocalTerm>(plan_.kernel.terms[local]).computation;
+  return maxima_[key] = std::get<LocalTerm>(plan_.kernel.terms[local]).computation;
 }
 
 TermId KernelLowerer::online_sum(int rank, int) {

@@ -32,6 +32,9 @@ struct SearchSpace {
   // Between two kernels any term may be stored, not only those that experience says are worth it
   // (search/term_table.h).
   bool store_anything = false;
+  // The program as it is written, in one kernel that holds its rows, is a candidate and the first
+  // incumbent, where it fits (search/as_written.h).
+  bool as_written = true;
   Rounding rounding = Rounding::kWide;  // which casts stay
 };
 

@@ -43,6 +43,7 @@ std::span<const Member> members() {
       {"prune_outclassed", &SearchSpace::prune_outclassed},
       {"prune_more_kernels", &SearchSpace::prune_more_kernels},
       {"store_anything", &SearchSpace::store_anything},
+      {"as_written", &SearchSpace::as_written},
   };
   return kMembers;
 }

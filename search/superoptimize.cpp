@@ -12,6 +12,7 @@
 #include <new>
 
 #include "core/text.h"
+#include "search/as_written.h"
 #include "search/bound.h"
 #include "search/checkpoint.h"
 #include "search/make_bank.h"
@@ -48,6 +49,8 @@ class Superoptimizer {
     report_.unfused = std::move(plain->unfused);
     report_.bound_us = plain->bound_us;
     try {
+      if (space_.as_written && !options_.only)
+        as_written_ = as_written(program_, machine_, device_);
       add_banks();
       const bool is_large = banks_.empty() || report_.terms > kTermsOfABlock;
       if (is_large && !options_.only) search_by_parts();
@@ -105,11 +108,13 @@ class Superoptimizer {
     if (options_.only) constrain(*options_.only);
     double incumbent = report_.unfused.predicted_us;
     size_t kernels = report_.unfused.graph.kernels.size();
-    for (const Candidate& c : by_parts_) {
-      if (c.predicted_us >= incumbent) continue;
+    const auto consider = [&](const Candidate& c) {
+      if (c.predicted_us >= incumbent) return;
       incumbent = c.predicted_us;
       kernels = c.graph.kernels.size();
-    }
+    };
+    if (as_written_) consider(*as_written_);
+    for (const Candidate& c : by_parts_) consider(c);
     if (options_.only) {
       incumbent = kNothingToBeat;
       kernels = options_.only->stored.size() + 1;
@@ -233,6 +238,7 @@ class Superoptimizer {
       if (list.empty()) ++unfit_;
       std::move(list.begin(), list.end(), std::back_inserter(found));
     }
+    if (as_written_) found.push_back(std::move(*as_written_));
     std::stable_sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
       return a.predicted_us < b.predicted_us;
     });
@@ -303,6 +309,7 @@ class Superoptimizer {
   Limits limits_;
   Workers workers_;
   std::vector<std::unique_ptr<BankRun>> banks_;
+  std::optional<Candidate> as_written_;
   std::vector<Candidate> by_parts_;  // joined from searches of parts
   Rounds rounds_;
   CheckpointIdentity identity_;

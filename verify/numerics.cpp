@@ -179,7 +179,8 @@ NumericsResult compare_numerics(const SmallCase& small, Rounding rounding, uint6
     for (size_t o = 0; o < runs->exact.size(); ++o) {
       comparison.add(o, *runs, small.program.outputs[o].tensor.dtype);
     }
-    c.ok = c.candidate_error <= kErrorFactor * (c.program_error + u);
+    c.ok = c.candidate_error <=
+           kErrorFactor * (c.program_error + u) + kF32Roundings * unit_roundoff(DType::kF32);
     if (c.ok || !result.reason.empty()) continue;
     const size_t o = comparison.worst_output, i = comparison.worst_element;
     const double got = runs->candidate[o].values[i];

@@ -5,9 +5,9 @@
 // hostile inputs.  An error is max |x - exact| over max |exact| of its row; the plain program's is
 // the larger of two, without its written narrowing casts and with them.  The candidate is refused
 // where its error exceeds kErrorFactor times the sum of that and the rounding unit of the coarsest
-// dtype (integers have none) among the program's inputs and outputs, or where it is infinite or NaN
-// and the program, with and without its casts, is not.  Where rounding to integers may fall either
-// way in the program's own float32, either way is right.
+// dtype (integers have none) among the program's inputs and outputs, and kF32Roundings of float32
+// besides, or where it is infinite or NaN and the program, with and without its casts, is not.
+// Where rounding to integers may fall either way in the program's own float32, either way is right.
 #pragma once
 
 #include <optional>
@@ -20,6 +20,9 @@
 namespace sundog::verify {
 
 inline constexpr double kErrorFactor = 4;
+// The program's error on a few elements is a sample: it may be next to none where a dozen float32
+// operations in another order are right as well. (torch.testing allows 22.)
+inline constexpr double kF32Roundings = 16;
 
 struct NumericsResult {
   NumericsEvidence evidence;

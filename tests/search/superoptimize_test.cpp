@@ -90,6 +90,24 @@ TEST(SuperoptimizeTest, EveryCandidateComputesTheProgram) {
   expect_all_right(load("gqa_safe", {{"g", 2}, {"q", 9}, {"e", 8}, {"f", 8}, {"k", 300}}), 5000);
 }
 
+// Two loops of a kernel over one axis have a running maximum each.
+TEST(SuperoptimizeTest, LoopsInSequenceRescaleByTheirOwnMaxima) {
+  const Program program = parse(R"(program p(b = 4, v = 700) {
+    input p: f32[b, v]
+    input q: f32[b, v]
+    l[b, v] = p - max[v](p)
+    s[b] = sum[v](exp(l))
+    d[b] = sum[v](exp(l) / s * (l - log(s) - q))
+    output d: f32[b]
+  })");
+  const auto report = superoptimize(program, h200(), {}, limited(100000));
+  ASSERT_TRUE(report.ok());
+  for (const std::string& note : report->notes) {
+    EXPECT_EQ(note.find("lowered wrongly"), std::string::npos) << note;
+  }
+  expect_all_right(program, 100000);
+}
+
 TEST(SuperoptimizeTest, FusesEachProgramAtEveryBatch) {
   for (const char* name : {"rms_norm", "gated_mlp", "lora", "n_trans", "add_rms_norm"}) {
     for (int64_t b : {1, 8, 16}) {
