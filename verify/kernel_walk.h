@@ -132,6 +132,7 @@ class KernelWalk {
   void check_waits(const EmittedStatement& s, StageLoop& form, const std::string& where);
   void check_stage_numbers(const EmittedStatement& s, StageLoop& form, const SymbolicInt& begin,
                            const SymbolicInt& end);
+  bool is_of_form(const EmittedStatement& s, const StageLoop& form) const;
   void stage_loop(const EmittedStatement& s, const SymbolicInt& begin, const SymbolicInt& end);
   void copies_of_stage(const EmittedStatement& s, const StageLoop& form, const SymbolicInt& u,
                        const SymbolicInt& begin);
@@ -220,6 +221,7 @@ class KernelWalk {
   std::set<std::string> changed_;  // registers written since the last warpgroup_fence
   bool closed_ = true;             // all products belong to a group that is closed
   int branches_ = 0;               // conditions around the statement
+  bool is_waiting_ = false;        // in an iteration, before it waits for its stage
   bool repeating_ = false;         // a second pass over a loop: what was asked is not asked again
   int width_ = 32;
   int next_symbol_ = 0;

@@ -49,6 +49,19 @@ const Expression* find_call(const Kind& s, const std::string& name) {
   return nullptr;
 }
 
+bool mentions(const Expression& e, const std::string& name) {
+  if (e.kind == Expression::kName && e.text == name) return true;
+  return std::any_of(e.parts.begin(), e.parts.end(),
+                     [&](const Expression& part) { return mentions(part, name); });
+}
+
+bool mentions(const Kind& s, const std::string& name) {
+  return std::any_of(s.expressions.begin(), s.expressions.end(),
+                     [&](const Expression& e) { return mentions(e, name); }) ||
+         std::any_of(s.body.begin(), s.body.end(),
+                     [&](const Kind& each) { return mentions(each, name); });
+}
+
 // barrier + index
 struct BarrierAt {
   std::string barrier, index;
@@ -393,6 +406,11 @@ void KernelWalk::check_stage_numbers(const EmittedStatement& s, StageLoop& form,
   check_bytes(form.issue->body[0].body.back().body, *form.expect);
 }
 
+// What may stand before the wait of an iteration beside what the thread computes for itself.
+bool KernelWalk::is_of_form(const EmittedStatement& s, const StageLoop& form) const {
+  return &s == form.issue || stage_step(s) || call_in(s, "sd::sync_warp") != nullptr;
+}
+
 void KernelWalk::stage_loop(const EmittedStatement& s, const SymbolicInt& begin,
                             const SymbolicInt& end) {
   StageLoop form;
@@ -401,10 +419,14 @@ void KernelWalk::stage_loop(const EmittedStatement& s, const SymbolicInt& begin,
   check_stage_numbers(s, form, begin, end);
   if (!problems.empty() || !faults.empty()) return;
   const auto& body = s.body[0].body;
-  for (size_t i = 0; i < form.wait; ++i) {
-    const bool known = &body[i] == form.issue || stage_step(body[i]) ||
-                       call_in(body[i], "sd::sync_warp") != nullptr;
-    if (!known) return problem("what an iteration does before it waits");
+  for (size_t i = 0; i < form.release; ++i) {
+    if (i == form.wait || is_of_form(body[i], form)) continue;
+    bool counts = mentions(body[i], form.stage->phase) || mentions(body[i], form.next->phase);
+    if (i < form.wait) {
+      counts |= mentions(body[i], form.stage->variable) || mentions(body[i], form.next->variable) ||
+                has_barrier(body[i]);
+    }
+    if (counts) return problem("what an iteration does with its stages");
   }
   const auto before = pending_;
   std::erase_if(bulk_, [&](const MemoryAccess& a) { return a.group == form.full; });
@@ -464,6 +486,12 @@ void KernelWalk::iteration(const EmittedStatement& s, const StageLoop& form, con
   const auto pointers = pointers_;
   integers_[s.name] = v;
   integers_[form.stage->variable] = rest(minus(v, begin), number(form.stage->stages));
+  // Shared memory may be another stage's before the wait: what comes first keeps to registers.
+  is_waiting_ = true;
+  for (size_t i = 0; i < form.wait; ++i) {
+    if (!is_of_form(body[i], form)) statement(body[i]);
+  }
+  is_waiting_ = false;
   access(MemoryAccess::kRead, body[form.wait].expressions[0].parts[0], 8);
   for (size_t i = form.wait + 1; i + 1 < form.release; ++i) statement(body[i]);
   if (!products_.empty()) fault("a stage is given back while a product reads it");

@@ -263,6 +263,7 @@ void KernelWalk::record(MemoryAccess a) {
 
 // What it may meet: what is under way, and what others do before the next barrier.
 void KernelWalk::record_shared(MemoryAccess a) {
+  if (is_waiting_) return problem("shared memory before an iteration waits: " + a.what);
   const bool reads = a.kind == MemoryAccess::kRead || a.kind == MemoryAccess::kProduct;
   for (const auto* under_way : {&copies_, &bulk_}) {
     for (const MemoryAccess& copy : *under_way) ask_race(copy, a, true, false);

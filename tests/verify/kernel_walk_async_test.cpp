@@ -152,6 +152,22 @@ TEST(KernelWalkAsync, MapsAndBarriersStayInside) {
   EXPECT_FALSE(check(kKernel, kernel(57344 + 40)).faults.empty());
 }
 
+// A thread may read global memory into its registers before it waits for a stage, and no more.
+TEST(KernelWalkAsync, RegistersMayBeFilledBeforeTheWait) {
+  const std::string wait = "sd::mbarrier_wait(k_o_full + k_o_stage, k_o_phase);";
+  const auto with = [&](const std::string& first) {
+    return check(with_slip(kKernel, {"", wait.c_str(), (first + "\n" + wait).c_str()}));
+  };
+  const std::string registers = "sd::Vec<sd::f16, 8> early[1];\n";
+  EXPECT_TRUE(with(registers + "sd::load_global(early[0], Q + lane * 8);").safe())
+      << to_string(with(registers + "sd::load_global(early[0], Q + lane * 8);"));
+  EXPECT_FALSE(with(registers + "sd::load_shared(early[0], vs + lane * 8);").safe());
+  EXPECT_FALSE(with("sd::sync_threads();").safe());
+  EXPECT_FALSE(with("k_o_phase ^= 1;").safe());
+  EXPECT_FALSE(with("k_o_stage = 0;").safe());
+  EXPECT_FALSE(with("++k_o_next;").safe());
+}
+
 class AsyncSlips : public testing::TestWithParam<Slip> {};
 
 TEST_P(AsyncSlips, AreFaults) {
