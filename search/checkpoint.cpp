@@ -352,6 +352,8 @@ std::string write_checkpoint(const CheckpointIdentity& identity, const RoundStat
   message.set_width(state.width);
   message.set_emptied(state.emptied);
   message.set_kernels(state.kernels);
+  message.set_few(state.few);
+  message.set_cut(state.cut);
   for (const auto& run : banks) TableStore::put(*run->tables, message.add_tables());
   message.set_seconds(times.seconds);
   message.set_seconds_to_best(times.to_best);
@@ -402,6 +404,8 @@ Status read_checkpoint(std::string_view bytes, const CheckpointIdentity& identit
   found.width = std::max<uint32_t>(1, message.width());
   found.emptied = message.emptied();
   found.kernels = message.kernels();
+  found.few = message.few();
+  found.cut = message.cut();
   for (size_t i = 0; i < banks.size(); ++i) {
     TableStore::take(message.tables(static_cast<int>(i)), choices[i], banks[i]->tables.get());
   }

@@ -102,6 +102,7 @@ void add_stores(const MuGraph& graph, const Kernel& kernel, const std::vector<St
       AxisSet inside = around;
       inside.insert(loop->factor);
       out.loop_sets.push_back(inside);
+      out.loop_factors.push_back(loop->factor);
       out.loops |= inside;
       add_stores(graph, kernel, loop->body, inside, out);
     } else if (const auto* store = std::get_if<Store>(&s.node)) {
@@ -215,18 +216,15 @@ class Pricer {
     return first != kNone && count(p_.roles[i].loops) == 1 && count(p_.roles[first].loops) == 1;
   }
 
-  // How often a block starts its pipeline anew: it runs along the innermost loop, the longest one
-  // here.
+  // How often a block starts its pipelines anew: each runs along its own loop.
   double pipelines() const {
-    double all = 1, longest = 1;
+    double most = 1;
     for (uint32_t i = 0; i < p_.roles.size(); ++i) {
       if (!staged(i)) continue;
-      all = std::max(all, count(p_.roles[i].loops));
-      for (AxisId f : p_.roles[i].loops) {
-        longest = std::max(longest, static_cast<double>(extents_[f]));
-      }
+      const AxisId own = p_.loop_factors[static_cast<size_t>(p_.roles[i].loop)];
+      most = std::max(most, count(p_.roles[i].loops) / static_cast<double>(extents_[own]));
     }
-    return all / longest;
+    return most;
   }
 
   // Loads that a loop's pipeline keeps ahead.

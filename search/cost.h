@@ -40,7 +40,8 @@ struct KernelProfile {
   std::vector<Traffic> traffic;
   std::vector<uint32_t> load_of;  // for each computation that is a load: its traffic, else kNone
   AxisSet grid;
-  std::vector<AxisSet> loop_sets;  // for each loop: its factor and those of the loops around it
+  std::vector<AxisSet> loop_sets;    // for each loop: its factor and those of the loops around it
+  std::vector<AxisId> loop_factors;  // for each loop
   AxisSet loops;
 };
 

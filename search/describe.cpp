@@ -54,6 +54,11 @@ void describe_body(const Kernel& kernel, const std::vector<Statement>& body, boo
     }
     if (!rescaled.empty())
       text += (accumulators.empty() ? " " : ", ") + join(rescaled, " and ") + " rescaled";
+    std::vector<std::string> inside;
+    for (const Statement& inner : loop->body) {
+      if (std::holds_alternative<Loop>(inner.node)) describe_body(kernel, {inner}, true, inside);
+    }
+    if (!inside.empty()) text += " around " + join(inside, ", ");
     parts.push_back(text);
     seen_loop = true;
   }

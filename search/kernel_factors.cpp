@@ -25,6 +25,25 @@ int KernelLowerer::part_index(AxisId part) {
   return index;
 }
 
+// Whether something that has the part of an axis, and not the rest of it, is computed or read at
+// this block's part.  What is loaded may be read at all parts besides.
+bool KernelLowerer::has_bare_part(AxisId base) const {
+  const BaseAxis& b = bank_.base(base);
+  const auto is_bare = [&](int rank, AxisSet whole_here) {
+    const AxisSet axes = term(rank).axes;
+    return axes.has(b.part) && !axes.has(b.tile) && !whole_here.has(b.part);
+  };
+  return std::any_of(body_.items.begin(), body_.items.end(), [&](const BodyItem& item) {
+    if (is_bare(item.term, whole(item.term))) return true;
+    const RankedNode* n = node(item.term);
+    if (n == nullptr) return false;
+    AxisSet bound = whole(item.term);
+    if (is_reduction(n->node.kind)) bound.insert(n->node.axis);
+    return std::any_of(n->operands.begin(), n->operands.end(),
+                       [&](int o) { return position(o) >= 0 && is_bare(o, bound); });
+  });
+}
+
 void KernelLowerer::add_split_of(AxisId base) {
   const BaseAxis& b = bank_.base(base);
   const MuGraph& graph = parent_.plan_.graph;
@@ -48,14 +67,8 @@ void KernelLowerer::add_split_of(AxisId base) {
     factors.push_back({name + suffix, base, 1, 1});
     return static_cast<AxisId>(factors.size() - 1);
   };
-  bool bare_part = false;  // a part is read where the rest of the axis is not
-  for (const BodyItem& item : body_.items) {
-    const AxisSet axes = term(item.term).axes;
-    bare_part = bare_part || (b.part != kNoAxis && axes.has(b.part) && !axes.has(b.tile) &&
-                              !whole(item.term).has(b.part));
-  }
   const bool parallel = shape_.parallel.has(base);
-  if (b.part != kNoAxis && shape_.grid_parts.has(b.part) && (!parallel || bare_part)) {
+  if (b.part != kNoAxis && shape_.grid_parts.has(b.part) && (!parallel || has_bare_part(base))) {
     s.shared_part = part_index(b.part);
     s.part = add(".p");
     plan_.kernel.grid.push_back(s.part);

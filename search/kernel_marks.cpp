@@ -48,9 +48,10 @@ void KernelLowerer::mark_invariants() {
     for (int o : n->operands) {
       if (node(o) == nullptr || term(o).inline_only) continue;
       const bool wider = !(domain - term(o).axes).empty();
-      const bool repeated = is_reduction(n->node.kind) || (in_loop(item.term) && !in_loop(o));
-      if (wider && repeated && !has_kind(o, NodeKind::kProduct)) invariants_.insert(o);
-      if (in_loop(item.term) && !in_loop(o)) invariants_.insert(o);
+      if (wider && is_reduction(n->node.kind) && !has_kind(o, NodeKind::kProduct)) {
+        invariants_.insert(o);
+      }
+      if (is_deeper(item.term, o)) invariants_.insert(o);
     }
   }
 }

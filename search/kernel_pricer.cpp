@@ -68,7 +68,10 @@ KernelPricer::KernelPricer(const Bank& bank, const TermTable& table, const Machi
 
 const std::vector<KernelShape>& KernelPricer::shapes_of(const KernelBody& body, uint64_t hash) {
   if (const auto* known = tables_.shapes().find(hash)) return *known;
-  return *tables_.shapes().insert(hash, kernel_shapes(bank_, table_, body)).first;
+  const Nests nests = !space_.nested_loops           ? Nests::kNone
+                      : space_.nested_parallel_loops ? Nests::kAny
+                                                     : Nests::kReduced;
+  return *tables_.shapes().insert(hash, kernel_shapes(bank_, table_, body, nests)).first;
 }
 
 const Price& KernelPricer::price(uint64_t hash, const KernelBody& body, const KernelShape& shape) {
@@ -156,7 +159,7 @@ Price KernelPricer::work_out(const KernelBody& body, const KernelShape& shape) c
   KernelPlan& plan = lowerer.plan().kernels[0];
   const KernelProfile p = profile(lowerer.plan().graph, plan.kernel, plan.wide);
   const auto& parts = lowerer.plan().parts;
-  out.cut = plan.splits.size();
+  out.cut = mix(plan.splits.size(), shape.inner_factors.bits());
   for (const Split& s : plan.splits) {
     out.cut = mix(out.cut, uint64_t{s.axis} * 8 + (s.looped ? 1 : 0) +
                                (s.outer == kNoFactor ? 2 : 0) + (s.part == kNoFactor ? 4 : 0));

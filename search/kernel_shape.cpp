@@ -1,9 +1,16 @@
 // Nothing here is chosen but the set of loops.  The grid is what all outputs share.  A term's stage
 // is the greatest of its operands', and one more where a reduction runs over a looped factor: what
 // is before the loop, in it, accumulated by it, after it, and how many loops there are, is all read
-// off that.  A term may vary along one looped factor only, so the sets of loops are the independent
-// sets of a conflict graph; only maximal ones matter, since a loop may turn out to have one
-// iteration.
+// off that.  Without nests a term may vary along one looped factor only, so the sets of loops are
+// the independent sets of a conflict graph; only maximal ones matter, since a loop may turn out to
+// have one iteration.
+//
+// A loop stands inside another one where a reduction over it leaves a term that varies along the
+// other: scores, summed along the head dimension, for each block of keys.  Where reductions ask for
+// both orders there is no nest.  There is one inner axis at a time; what varies along it is
+// computed in its loop, inside whatever loop the reader stands in, and stages are counted anew in
+// each body.  Loops over output tiles around a reduction were best nowhere and took up to half as
+// long again to search, so they are not among the nests that are tried by default.
 //
 // A bound part is another variable than a free one: a block that joins all partial sums of an axis
 // may itself hold one part of that axis.  Items are marked where they are read with the whole
@@ -19,8 +26,8 @@ constexpr int64_t kShortestParallelLoop = 64;
 
 class Shaper {
  public:
-  Shaper(const Bank& bank, const TermTable& table, const KernelBody& body)
-      : bank_(bank), table_(table), body_(body) {
+  Shaper(const Bank& bank, const TermTable& table, const KernelBody& body, Nests nests)
+      : bank_(bank), table_(table), body_(body), nests_(nests) {
     position_.assign(table.terms.size(), -1);
     for (size_t i = 0; i < body.items.size(); ++i) {
       position_[static_cast<size_t>(body.items[i].term)] = static_cast<int>(i);
@@ -36,12 +43,30 @@ class Shaper {
   std::vector<KernelShape> run() {
     if (!find_grid_parts()) return {};
     find_parallel();
+    std::vector<AxisId> candidates;
+    for (AxisId b = 0; b < bank_.base_count(); ++b) {
+      if (may_loop(b)) candidates.push_back(b);
+    }
     std::vector<KernelShape> shapes;
-    for (AxisSet loops : loop_sets()) {
-      KernelShape shape = base_;
-      shape.looped = loops;
-      for (AxisId base : loops) shape.loop_factors.insert(loop_factor(base));
-      if (find_stages(shape)) shapes.push_back(std::move(shape));
+    for (AxisSet loops : loop_sets(candidates, kNoAxis)) add_shape(loops, kNoAxis, shapes);
+    if (nests_ == Nests::kNone || candidates.size() < 2) return shapes;
+    std::vector<AxisId> reduced;
+    AxisSet parallel;
+    for (AxisId b : candidates) {
+      if (bank_.base(b).reduced) {
+        reduced.push_back(b);
+      } else {
+        parallel.insert(b);
+      }
+    }
+    for (AxisId inner : reduced) {
+      for (AxisSet loops : loop_sets(reduced, inner)) add_shape(loops, inner, shapes);
+    }
+    if (nests_ == Nests::kReduced) return shapes;
+    for (AxisId inner : reduced) {
+      for (AxisSet loops : loop_sets(candidates, inner)) {
+        if (!(loops & parallel).empty()) add_shape(loops, inner, shapes);
+      }
     }
     return shapes;
   }
@@ -60,6 +85,17 @@ class Shaper {
     return n != nullptr && is_reduction(n->node.kind) ? n->node.axis : kNoAxis;
   }
   int position(int rank) const { return position_[static_cast<size_t>(rank)]; }
+
+  void add_shape(AxisSet loops, AxisId inner, std::vector<KernelShape>& shapes) const {
+    KernelShape shape = base_;
+    shape.looped = loops;
+    for (AxisId base : loops) shape.loop_factors.insert(loop_factor(base));
+    if (inner != kNoAxis) {
+      shape.looped.insert(inner);
+      shape.inner_factors.insert(loop_factor(inner));
+    }
+    if (find_stages(shape)) shapes.push_back(std::move(shape));
+  }
 
   bool find_grid_parts() {
     const size_t n = body_.items.size();
@@ -128,27 +164,38 @@ class Shaper {
     return false;
   }
 
-  std::vector<AxisSet> loop_sets() const {
+  // Whether loops over these axes can stand in one kernel, none of them in another one; and, if
+  // there is an inner axis, whether its loop stands in one of each of them.
+  bool may_stand(AxisSet loops, AxisId inner) const {
+    AxisSet factors, around;
+    for (AxisId base : loops) factors.insert(loop_factor(base));
+    const AxisId within = inner == kNoAxis ? kNoAxis : loop_factor(inner);
+    for (size_t i = 0; i < body_.items.size(); ++i) {
+      const AxisSet here = axes(i) & factors;
+      if (here.size() > 1) return false;
+      if (inner == kNoAxis) continue;
+      const AxisId reduced = reduced_axis(i);
+      if (reduced == within) around |= here;
+      if (reduced != kNoAxis && factors.has(reduced) && axes(i).has(within)) return false;
+    }
+    return inner == kNoAxis || (!factors.empty() && around == factors);
+  }
+
+  std::vector<AxisSet> loop_sets(const std::vector<AxisId>& all, AxisId inner) const {
     std::vector<AxisId> candidates;
     AxisSet optional;
-    for (AxisId b = 0; b < bank_.base_count(); ++b) {
-      if (!may_loop(b)) continue;
+    for (AxisId b : all) {
+      if (b == inner) continue;
       candidates.push_back(b);
       if (!bank_.base(b).reduced) optional.insert(b);
     }
     std::vector<AxisSet> free;
     for (uint64_t s = 0; s < uint64_t{1} << candidates.size(); ++s) {
-      AxisSet bases, factors;
+      AxisSet bases;
       for (size_t i = 0; i < candidates.size(); ++i) {
-        if ((s >> i & 1) == 0) continue;
-        bases.insert(candidates[i]);
-        factors.insert(loop_factor(candidates[i]));
+        if ((s >> i & 1) != 0) bases.insert(candidates[i]);
       }
-      bool conflict = false;
-      for (size_t i = 0; i < body_.items.size(); ++i) {
-        conflict = conflict || (axes(i) & factors).size() > 1;
-      }
-      if (!conflict) free.push_back(bases);
+      if (may_stand(bases, inner)) free.push_back(bases);
     }
     std::vector<AxisSet> maximal;
     for (AxisSet s : free) {
@@ -160,14 +207,15 @@ class Shaper {
     return maximal;
   }
 
+  bool over(size_t i, AxisSet factors) const {
+    const AxisId a = reduced_axis(i);
+    return a != kNoAxis && factors.has(a);
+  }
+
   bool find_stages(KernelShape& shape) const {
     const size_t n = body_.items.size();
     shape.stage.assign(n, 0);
     shape.events.assign(n, 0);
-    const auto over_loop = [&](size_t i) {
-      const AxisId a = reduced_axis(i);
-      return a != kNoAxis && shape.loop_factors.has(a);
-    };
     for (size_t i = n; i-- > 0;) {
       const RankedNode* nd = node(i);
       if (nd == nullptr) continue;
@@ -176,8 +224,9 @@ class Shaper {
           shape.stage[i] = std::max(shape.stage[i], shape.stage[static_cast<size_t>(position(o))]);
         }
       }
-      if (nd->node.kind == NodeKind::kOnlineSum && !over_loop(i)) return false;
-      if (over_loop(i)) ++shape.stage[i];
+      // Nothing is rescaled in an inner loop.
+      if (nd->node.kind == NodeKind::kOnlineSum && !over(i, shape.loop_factors)) return false;
+      if (over(i, shape.loop_factors)) ++shape.stage[i];
     }
     for (size_t i = 0; i < n; ++i) {
       const bool is_output = std::find(body_.outputs.begin(), body_.outputs.end(),
@@ -186,7 +235,7 @@ class Shaper {
       const RankedNode* nd = node(i);
       if (nd == nullptr) continue;
       uint32_t at = uint32_t{1} << shape.stage[i];
-      if (over_loop(i)) {
+      if (over(i, shape.loop_factors)) {
         at = uint32_t{1} << (shape.stage[i] - 1);
       } else if (!(axes(i) & shape.loop_factors).empty()) {
         at = shape.events[i];
@@ -195,12 +244,37 @@ class Shaper {
         if (position(o) >= 0) shape.events[static_cast<size_t>(position(o))] |= at;
       }
     }
+    find_inner_stages(shape);
     return true;
+  }
+
+  // Only inner loops of the same body, or stretch, have to end: what is made elsewhere is known
+  // when it begins.
+  void find_inner_stages(KernelShape& shape) const {
+    const size_t n = body_.items.size();
+    shape.inner_at.assign(n, 0);
+    shape.inner_stage.assign(n, 0);
+    const auto in_loop = [&](size_t i) { return !(axes(i) & shape.loop_factors).empty(); };
+    for (size_t i = n; i-- > 0;) {
+      const RankedNode* nd = node(i);
+      if (nd == nullptr) continue;
+      const bool ends_loop = over(i, shape.loop_factors);
+      for (int o : nd->operands) {
+        if (position(o) < 0) continue;
+        const auto p = static_cast<size_t>(position(o));
+        const bool beside =
+            ends_loop || in_loop(i) ? in_loop(p) : !in_loop(p) && shape.stage[p] == shape.stage[i];
+        if (beside) shape.inner_at[i] = std::max(shape.inner_at[i], shape.inner_stage[p]);
+      }
+      if (ends_loop) continue;
+      shape.inner_stage[i] = shape.inner_at[i] + (over(i, shape.inner_factors) ? 1 : 0);
+    }
   }
 
   const Bank& bank_;
   const TermTable& table_;
   const KernelBody& body_;
+  const Nests nests_;
   std::vector<int> position_;
   AxisSet all_, common_, parts_;
   KernelShape base_;
@@ -209,8 +283,8 @@ class Shaper {
 }  // namespace
 
 std::vector<KernelShape> kernel_shapes(const Bank& bank, const TermTable& table,
-                                       const KernelBody& body) {
-  return Shaper(bank, table, body).run();
+                                       const KernelBody& body, Nests nests) {
+  return Shaper(bank, table, body, nests).run();
 }
 
 }  // namespace sundog::search

@@ -99,18 +99,37 @@ bool KernelLowerer::over_loop(int rank) const {
   return n != nullptr && is_reduction(n->node.kind) && shape_.loop_factors.has(n->node.axis);
 }
 
-AxisId KernelLowerer::loop_base(AxisSet axes) const {
-  for (AxisId a : axes& shape_.loop_factors) return bank_.axes()[a].base;
-  return kNoAxis;
+bool KernelLowerer::over_inner_loop(int rank) const {
+  const RankedNode* n = node(rank);
+  return n != nullptr && is_reduction(n->node.kind) && shape_.inner_factors.has(n->node.axis);
 }
 
-KernelLowerer::Slot KernelLowerer::slot_of(int rank, int at) const {
-  if (over_loop(rank)) return {stage(rank) - 1, bank_.axes()[node(rank)->node.axis].base};
-  if (in_loop(rank)) return {at, loop_base(term(rank).axes)};
-  return {stage(rank), kNoAxis};
+bool KernelLowerer::is_deeper(int rank, int other) const {
+  return in_inner_loop(rank) ? !in_inner_loop(other) : in_loop(rank) && !in_loop(other);
 }
 
-TermId KernelLowerer::value(int rank, int at) {
+// What is in a loop is computed where its reader is, once more for readers at other stages.
+KernelLowerer::Place KernelLowerer::place_of(int rank, Place at) const {
+  if (in_inner_loop(rank)) return at;
+  if (in_loop(rank)) return {at.stage, at.loop, inner_stage(rank)};
+  return {stage(rank), kNoAxis, inner_stage(rank)};
+}
+
+KernelLowerer::Place KernelLowerer::place_of_operands(int rank, Place known) const {
+  if (over_loop(rank)) {
+    return {stage(rank) - 1, bank_.axes()[node(rank)->node.axis].base, inner_at(rank)};
+  }
+  if (over_inner_loop(rank)) known.inner = inner_at(rank);
+  return known;
+}
+
+KernelLowerer::Slot KernelLowerer::slot_of(int rank, Place known) const {
+  const Place place = place_of_operands(rank, known);
+  if (over_inner_loop(rank)) return {place, bank_.axes()[node(rank)->node.axis].base};
+  return {place, inner_base(term(rank).axes)};
+}
+
+TermId KernelLowerer::value(int rank, Place at) {
   TermGraph& g = plan_.kernel.terms;
   if (term(rank).leaf == LeafKind::kConstant) {
     const TermClass& c = term_class(rank);
@@ -123,7 +142,7 @@ TermId KernelLowerer::value(int rank, int at) {
     return g.constant(std::get<ConstantTerm>(bank_.program().terms[c.term]).value);
   }
   if (node(rank) == nullptr) return load(rank);
-  const int when = in_loop(rank) ? at : stage(rank);
+  const Place when = place_of(rank, at);
   const auto key = std::make_pair(rank, when);
   if (const auto it = done_.find(key); it != done_.end()) return it->second;
   // A stored term may be read both at this block's part and at all parts: its reader says which.
@@ -169,7 +188,7 @@ TermId KernelLowerer::load(int rank) {
   return g.push(std::move(in));
 }
 
-TermId KernelLowerer::build(int rank, int at) {
+TermId KernelLowerer::build(int rank, Place at) {
   const RankedNode& n = *node(rank);
   TermGraph& g = plan_.kernel.terms;
   switch (n.node.kind) {
@@ -235,7 +254,7 @@ TermId KernelLowerer::finite_maximum(TermId maximum) {
 }
 
 // x * (1 / y) is a quotient where nothing else needs the reciprocal.
-TermId KernelLowerer::build_product(const RankedNode& n, int at) {
+TermId KernelLowerer::build_product(const RankedNode& n, Place at) {
   TermGraph& g = plan_.kernel.terms;
   for (int i : {1, 0}) {
     const int r = n.operands[static_cast<size_t>(i)],
@@ -251,7 +270,7 @@ TermId KernelLowerer::build_product(const RankedNode& n, int at) {
   return g.apply(op::Mul{}, {a, b});
 }
 
-TermId KernelLowerer::build_linear(const RankedNode& n, int at) {
+TermId KernelLowerer::build_linear(const RankedNode& n, Place at) {
   TermGraph& g = plan_.kernel.terms;
   const auto scaled = [&](const Coefficient& c, int rank) {
     if (term(rank).id == bank_.one()) return to_term(c, g);
@@ -275,28 +294,28 @@ TermId KernelLowerer::build_linear(const RankedNode& n, int at) {
 }
 
 // The reductions of one kind below `rank` that nothing else reads, as one: gives what is reduced.
-TermId KernelLowerer::reduce_chain(int rank, int at, AxisSet& axes) {
+TermId KernelLowerer::reduce_chain(int rank, Place at, AxisSet& axes) {
   const RankedNode& n = *node(rank);
   axes.insert(n.node.axis);
   if (bank_.axes()[n.node.axis].level == Level::kPart) reader_whole_.insert(n.node.axis);
   const int below = n.operands[0];
   if (has_kind(below, n.node.kind) && !is_output(below) && uses_[static_cast<size_t>(below)] == 1 &&
-      !over_loop(below) && !running_.contains(below)) {
+      !over_loop(below) && !over_inner_loop(below) && !running_.contains(below)) {
     return reduce_chain(below, at, axes);
   }
   return summand(below, at);
 }
 
 // What a reduction runs over: a product is written in place, so that it is never materialised.
-TermId KernelLowerer::summand(int rank, int at) {
+TermId KernelLowerer::summand(int rank, Place at) {
   if (has_kind(rank, NodeKind::kProduct)) return build_product(*node(rank), at);
   return value(rank, at);
 }
 
-TermId KernelLowerer::reduction(int rank, int at) {
+TermId KernelLowerer::reduction(int rank, Place at) {
   const RankedNode& n = *node(rank);
-  if (n.node.kind == NodeKind::kOnlineSum) return online_sum(rank, at);
-  const int inside = over_loop(rank) ? stage(rank) - 1 : at;
+  if (n.node.kind == NodeKind::kOnlineSum) return online_sum(rank);
+  const Place inside = place_of_operands(rank, at);
   if (n.node.kind == NodeKind::kMax && over_loop(rank) && running_.contains(n.operands[0])) {
     return read(running_maximum(n.operands[0], inside));
   }
@@ -313,8 +332,8 @@ TermId KernelLowerer::reduction(int rank, int at) {
   return compute(rank, reduced, slot_of(rank, at), kNone);
 }
 
-uint32_t KernelLowerer::running_maximum(int m, int at) {
-  const auto key = std::make_pair(m, at);
+uint32_t KernelLowerer::running_maximum(int m, Place at) {
+  const auto key = std::make_pair(m, at.stage);
   if (const auto it = maxima_.find(key); it != maxima_.end()) return it->second;
   const AxisId base = loop_base(term(m).axes);
   SUNDOG_CHECK(base != kNoAxis);
@@ -322,21 +341,21 @@ uint32_t KernelLowerer::running_maximum(int m, int at) {
   const TermId operand = running_.contains(m) ? reduce_chain(m, at, axes) : value(m, at);
   const TermId reduced =
       plan_.kernel.terms.reduce(ReduceKind::kMax, factors_of_axes(axes, {}), operand);
-  const TermId local = compute(m, reduced, {at, base}, kNone);
+  const TermId local = compute(m, reduced, {{at.stage, base, inner_stage(m)}}, kNone);
   return maxima_[key] = std::get<LocalTerm>(plan_.kernel.terms[local]).computation;
 }
 
-TermId KernelLowerer::online_sum(int rank, int) {
+TermId KernelLowerer::online_sum(int rank) {
   const RankedNode& n = *node(rank);
   TermGraph& g = plan_.kernel.terms;
-  const int inside = stage(rank) - 1;
+  const Place inside = place_of_operands(rank, {});
   const int m = n.operands[0], t = n.operands[1];
   const uint32_t maximum = running_maximum(m, inside);
   AxisSet axes = AxisSet::of(n.node.axis);
   TermId operand = kNoTerm;
   if (running_.contains(m)) {
     const bool chained = has_kind(t, NodeKind::kSum) && !is_output(t) && !over_loop(t) &&
-                         uses_[static_cast<size_t>(t)] == 1;
+                         !over_inner_loop(t) && uses_[static_cast<size_t>(t)] == 1;
     operand = chained ? reduce_chain(t, inside, axes) : summand(t, inside);
   } else {
     TermId known = read(maximum);
@@ -345,7 +364,7 @@ TermId KernelLowerer::online_sum(int rank, int) {
     operand = g.apply(op::Mul{}, {value(t, inside), factor});
   }
   const TermId sum = g.reduce(ReduceKind::kSum, factors_of_axes(axes, {}), operand);
-  return compute(rank, sum, slot_of(rank, inside), maximum);
+  return compute(rank, sum, {inside}, maximum);
 }
 
 TermId KernelLowerer::compute(int rank, TermId value, Slot slot, uint32_t rescale) {
@@ -394,10 +413,10 @@ std::string KernelLowerer::fresh_name(int rank) {
 }
 
 void KernelLowerer::store(int rank) {
-  const int at = stage(rank);
+  const Place at{stage(rank), loop_base(term(rank).axes), inner_stage(rank)};
   TermId stored = value(rank, at);
   const auto* local = std::get_if<LocalTerm>(&plan_.kernel.terms[stored]);
-  const Slot slot = in_loop(rank) ? Slot{at, loop_base(term(rank).axes)} : Slot{at, kNoAxis};
+  const Slot slot{at, inner_base(term(rank).axes)};
   if (local == nullptr) {
     stored = compute(rank, stored, slot, kNone);
     local = std::get_if<LocalTerm>(&plan_.kernel.terms[stored]);
@@ -430,16 +449,24 @@ void KernelLowerer::store(int rank) {
 }
 
 std::vector<Statement> KernelLowerer::assemble() {
-  std::vector<Statement> body;
-  for (auto& [slot, statements] : slots_) {
-    if (slot.loop == kNoAxis) {
-      body.insert(body.end(), statements.begin(), statements.end());
-      continue;
+  const auto put = [&](AxisId loop, std::vector<Statement> statements,
+                       std::vector<Statement>& body) {
+    if (loop == kNoAxis) {
+      std::move(statements.begin(), statements.end(), std::back_inserter(body));
+    } else {
+      body.push_back({Loop{plan_.splits[split_of_.at(loop)].outer, 1, {}, std::move(statements)}});
     }
-    const Split& s = plan_.splits[split_of_.at(slot.loop)];
-    body.push_back({Loop{s.outer, 1, {}, std::move(statements)}});
+  };
+  std::vector<Statement> all;
+  for (auto it = slots_.begin(); it != slots_.end();) {
+    const Place place = it->first.place;
+    std::vector<Statement> body;
+    for (; it != slots_.end() && it->first.place.body() == place.body(); ++it) {
+      put(it->first.inner_loop, std::move(it->second), body);
+    }
+    put(place.loop, std::move(body), all);
   }
-  return body;
+  return all;
 }
 
 }  // namespace sundog::search

@@ -285,6 +285,7 @@ void Placement::compute(int x, const RankSet& need, const Partial& so_far) {
 bool Placement::does_more(uint64_t hash, const KernelShape& shape, const WorkTime& work) {
   const KernelBody& body = body_;
   uint64_t key = mix(shape.looped.bits(), shape.grid_parts.bits());
+  key = mix(key, shape.inner_factors.bits());
   std::set<int> summed_products;  // how a summed product is cut decides what is a matrix product
   for (const BodyItem& item : body.items) {
     if (item.node < 0) continue;
@@ -301,6 +302,7 @@ bool Placement::does_more(uint64_t hash, const KernelShape& shape, const WorkTim
     if (item.node >= 0 && !reduces && !summed) continue;
     key = mix(mix(key, static_cast<uint64_t>(item.term)), static_cast<uint64_t>(item.node));
     key = mix(mix(key, static_cast<uint64_t>(shape.stage[i])), shape.events[i]);
+    key = mix(key, static_cast<uint64_t>(shape.inner_at[i]));
   }
   for (int o : body.outputs) key = mix(key, static_cast<uint64_t>(o) + 1000003);
   const Effort mine{work, static_cast<uint32_t>(body.items.size()), hash};
@@ -386,6 +388,9 @@ std::string Placement::kind() const {
   for (size_t i = done_.size(); i-- > 0;) {
     out += "/";
     for (AxisId a : done_[i].shape.looped) out += bank_.program().axes[a].name + ",";
+    for (AxisId a : done_[i].shape.inner_factors) {
+      out += "in:" + bank_.program().axes[bank_.axes()[a].base].name + ",";
+    }
     for (AxisId p : done_[i].shape.grid_parts) out += "s" + std::to_string(p);
     for (const BodyItem& item : done_[i].body.items) {
       const RankedTerm& t = table_.terms[static_cast<size_t>(item.term)];

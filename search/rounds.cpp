@@ -8,7 +8,8 @@
 // Trees of more kernels wait until those of fewer are done: a good structure of few kernels prunes
 // most of them.  Each kernel more multiplies what there is to look at, and where two kernels are
 // better than three no program was seen for which four were better still; so beyond three each tree
-// is grown only where the one before it paid.
+// is grown only where the one before it paid, and all of them together may take as long as the
+// rest.
 #include "search/rounds.h"
 
 #include <algorithm>
@@ -18,12 +19,13 @@
 namespace sundog::search {
 namespace {
 
-constexpr uint32_t kMostTasks = 64;    // of a round: some for each of 16 threads
-constexpr uint64_t kQuantum = 4096;    // states of one task
-constexpr size_t kEnoughTasks = 256;   // due, to stop breaking them up
-constexpr double kTooExpensive = 1.5;  // times the best: work that no structure may contain
-constexpr int kKernelsAlways = 3;      // in one structure
-constexpr double kNearlyBest = 1.02;   // times the best, for a structure to ask for larger ones
+constexpr uint32_t kMostTasks = 64;     // of a round: some for each of 16 threads
+constexpr uint64_t kQuantum = 4096;     // states of one task
+constexpr size_t kEnoughTasks = 256;    // due, to stop breaking them up
+constexpr double kTooExpensive = 1.5;   // times the best: work that no structure may contain
+constexpr int kKernelsAlways = 3;       // in one structure
+constexpr double kNearlyBest = 1.02;    // times the best: what a kernel more has to gain
+constexpr uint64_t kFewStates = 20000;  // that trees of more kernels may visit in any case
 
 }  // namespace
 
@@ -56,14 +58,15 @@ void Rounds::add_trees() {
   }
 }
 
-// Whether nothing beats what has more kernels than were searched, or as many are nearly the best.
+// Whether nothing beats what has more kernels than were searched, or all that has fewer is worse
+// than what has as many.
 bool Rounds::more_kernels_pay() const {
-  const double good = kNearlyBest * state_.incumbents.best_us();
-  if (first_us_ <= good && first_kernels_ > state_.kernels) return true;
-  const auto largest = static_cast<size_t>(state_.kernels);
+  const double best = state_.incumbents.best_us();
+  if (first_us_ <= best) return first_kernels_ > state_.kernels;
   const auto found = state_.incumbents.sorted();
-  return std::any_of(found.begin(), found.end(), [&](const Incumbents::Entry& e) {
-    return e.structure.us <= good && e.structure.kernels.size() == largest;
+  return std::none_of(found.begin(), found.end(), [&](const Incumbents::Entry& e) {
+    return e.structure.us <= kNearlyBest * best &&
+           e.structure.kernels.size() < static_cast<size_t>(state_.kernels);
   });
 }
 
@@ -142,13 +145,25 @@ void Rounds::merge() {
   state_.tasks.insert(state_.tasks.begin(), std::make_move_iterator(left.begin()),
                       std::make_move_iterator(left.end()));
   for (const auto& bank : banks_) bank->tables->end_round();
-  if (state_.tasks.empty() && state_.kernels < space_.most_kernels && more_kernels_pay()) {
-    add_trees();
-  }
+  grow();
   bound_memory();
   ++state_.rounds;
   state_.width = std::min(kMostTasks, state_.width * 2);
   limits_.add_states(states);
+}
+
+// Trees of more kernels, once all others are done: no longer than those took.
+void Rounds::grow() {
+  if (!space_.prune_more_kernels) return;
+  if (state_.kernels > kKernelsAlways && !state_.tasks.empty()) {
+    if (state_.counts.states - state_.few <= std::max(state_.few, kFewStates)) return;
+    state_.tasks.clear();
+    state_.cut = true;
+  }
+  if (!state_.tasks.empty() || state_.cut || state_.kernels >= space_.most_kernels) return;
+  if (!more_kernels_pay()) return;
+  if (state_.kernels == kKernelsAlways) state_.few = state_.counts.states;
+  add_trees();
 }
 
 void Rounds::forget() {

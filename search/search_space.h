@@ -18,6 +18,9 @@ struct SearchSpace {
   bool shift_exp = true;   // sum(exp(a) * x) / sum(exp(a)), with the maximum of a taken off
   bool online = true;      // the rescaled accumulator
 
+  bool nested_loops = true;            // a loop in a loop over a reduced axis
+  bool nested_parallel_loops = false;  // and in one over another axis
+
   int most_kernels = 6;
   int most_split_axes = 1;      // reduced axes that are cut into parts at once
   bool last_block = true;       // partial results may be joined by the last block of a group

@@ -31,6 +31,8 @@ std::span<const Member> members() {
       {"split_exp", &SearchSpace::split_exp},
       {"shift_exp", &SearchSpace::shift_exp},
       {"online", &SearchSpace::online},
+      {"nested_loops", &SearchSpace::nested_loops},
+      {"nested_parallel_loops", &SearchSpace::nested_parallel_loops},
       {"most_kernels", &SearchSpace::most_kernels, 1, 16},
       {"most_split_axes", &SearchSpace::most_split_axes, 0, 2},
       {"last_block", &SearchSpace::last_block},

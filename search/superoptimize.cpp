@@ -139,6 +139,10 @@ class Superoptimizer {
       show_progress();
     }
     if (!broken_) save();
+    if (rounds_.state().cut) {
+      note("structures of " + std::to_string(rounds_.state().kernels) +
+           " kernels were not searched to the end");
+    }
   }
 
   // Banks that lack a term of the question have no such structure, and go.

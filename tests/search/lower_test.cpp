@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "core/text.h"
 #include "search/bank.h"
 #include "search/import.h"
@@ -11,6 +13,7 @@
 #include "search/place_kernel.h"
 #include "search/rewrite.h"
 #include "search/term_table.h"
+#include "tests/search/programs.h"
 
 namespace sundog::search {
 namespace {
@@ -60,6 +63,57 @@ TEST(LowererTest, PlacedStructuresBecomePlans) {
       EXPECT_FALSE(plan.kernel.computations.empty());
       EXPECT_FALSE(plan.kernel.body.empty());
     }
+  }
+}
+
+// What each block has of a split axis, and what is joined from all of it, in one kernel: the
+// partial maxima that it loads are read both at its own part and at all parts.
+TEST(LowerTest, APartIsReadByItselfAndAsAWhole) {
+  const Program program = parse(R"(program attention(q = 64, k = 4096, e = 64) {
+  input Q: f16[q, e]
+  input K: f16[k, e]
+  input V: f16[k]
+  output O: f32[q] = sum[k](softmax[k](sum[e](Q * K)) * V)
+})");
+  BankOptions options;
+  options.parts = AxisSet::of(1);  // k
+  Bank bank(program, options);
+  const auto outputs = import_program(bank);
+  ASSERT_TRUE(outputs.ok());
+  saturate(bank, SearchSpace(), [] { return false; });
+  const TermTable table = term_table(bank, *outputs, machine_of(*find_device("h200")));
+  const BaseAxis& k = bank.base(1);
+  // A term by the kind of a node, what it reads, and the factors of k that it has.
+  const auto find = [&](NodeKind kind, int reads, AxisSet factors) {
+    for (int rank = 0; rank < table.size(); ++rank) {
+      const RankedTerm& t = table.terms[static_cast<size_t>(rank)];
+      if (!((t.axes & k.all) == factors)) continue;
+      for (size_t n = 0; n < t.nodes.size(); ++n) {
+        const auto& in = t.nodes[n].operands;
+        const bool does = reads < 0 || std::find(in.begin(), in.end(), reads) != in.end();
+        if (t.nodes[n].node.kind == kind && does) return BodyItem{rank, static_cast<int>(n)};
+      }
+    }
+    ADD_FAILURE() << "no such term";
+    return BodyItem{};
+  };
+  const BodyItem part = find(NodeKind::kMax, -1, AxisSet::of(k.part));
+  const BodyItem all = find(NodeKind::kMax, part.term, {});
+  const BodyItem own = find(NodeKind::kLinear, part.term, k.all);
+  const BodyItem shifted = find(NodeKind::kLinear, all.term, k.all);
+  const auto& in = table.terms[static_cast<size_t>(own.term)].nodes[static_cast<size_t>(own.node)];
+  const int scores = in.operands[0] == part.term ? in.operands[1] : in.operands[0];
+  KernelBody body{{own, shifted, all, {part.term, -1}, {scores, -1}}, {own.term, shifted.term}};
+  std::sort(body.items.begin(), body.items.end(),
+            [](const BodyItem& a, const BodyItem& b) { return a.term > b.term; });
+  const auto shapes = kernel_shapes(bank, table, body);
+  ASSERT_FALSE(shapes.empty());
+  for (const KernelShape& shape : shapes) {
+    Lowerer lowerer(bank, table);
+    lowerer.add_kernel(body, shape, {});
+    const auto& splits = lowerer.plan().kernels[0].splits;
+    EXPECT_TRUE(std::any_of(splits.begin(), splits.end(),
+                            [](const Split& s) { return s.part != kNoFactor; }));
   }
 }
 
