@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/check_statements.h"
+#include "core/library_gemm.h"
 
 namespace sundog {
 namespace {
@@ -170,7 +171,10 @@ Status check_kernel(const MuGraph& graph, uint32_t index) {
                        " has no value");
     }
   }
-  return check_statements(graph, kernel);
+  SUNDOG_RETURN_IF_ERROR(check_statements(graph, kernel));
+  if (kernel.kind == KernelKind::kGraphDefined) return {};
+  const Result<LibraryGemm> gemm = library_gemm(graph, kernel);
+  return gemm.ok() ? Status() : Status(gemm.error());
 }
 
 }  // namespace sundog

@@ -9,6 +9,9 @@
 // product of the extents may exceed the axis (a ragged split): indices beyond it are absent.  Each
 // factor has one place: the grid (blockIdx), a loop, or the tile (all other factors).
 //
+// Pre-defined kernels.  A kernel is defined by its graph, or it is one of a library's: then its
+// statements say what is computed and nothing of how (core/library_gemm.h has the rules).
+//
 // Launches.  A kernel is a launch of its own (`via kernel`), or it is run by blocks of the kernel
 // before it when those that it reads from have arrived (core/via.h): one that joins the partial
 // results of a split needs no second launch then.
@@ -132,8 +135,12 @@ inline bool Loop::operator==(const Loop&) const = default;
 // index, the last to arrive runs it.
 enum class Via : uint8_t { kKernel, kLastBlock };
 
+// Who says how a kernel computes what it does: its graph, or a library.
+enum class KernelKind : uint8_t { kGraphDefined, kLibraryGemm };
+
 struct Kernel {
   std::string name;
+  KernelKind kind = KernelKind::kGraphDefined;
   std::vector<Factor> factors;
   std::vector<AxisId> grid;  // slowest first; blockIdx.x runs over the product
   int warps = 4;             // per block

@@ -241,6 +241,8 @@ class KernelReader {
     kernel.warps = from_.warps();
     if (!proto::Kernel::Via_IsValid(from_.via())) reader_.fail("an unknown way to launch a kernel");
     kernel.via = static_cast<Via>(from_.via());
+    if (!proto::Kernel::Kind_IsValid(from_.kind())) reader_.fail("an unknown kind of kernel");
+    kernel.kind = static_cast<KernelKind>(from_.kind());
     if (from_.factors_size() > kMaxAxes) reader_.fail("too many factors");
     for (const auto& f : from_.factors()) {
       kernel.factors.push_back(

@@ -160,6 +160,7 @@ void write(const Kernel& kernel, proto::Kernel* to) {
   for (AxisId factor : kernel.grid) to->add_grid(factor);
   to->set_warps(kernel.warps);
   to->set_via(static_cast<proto::Kernel::Via>(kernel.via));
+  to->set_kind(static_cast<proto::Kernel::Kind>(kernel.kind));
   write(kernel.terms, to);
   for (const Computation& c : kernel.computations) write(c, to->add_computations());
   write(kernel.body, to->mutable_body());

@@ -59,6 +59,8 @@ std::vector<Split> splits_of(const MuGraph& graph, AxisId axis) {
       split.extents.push_back(kernel.factors[f].extent);
       const bool grid = std::find(kernel.grid.begin(), kernel.grid.end(), f) != kernel.grid.end();
       int64_t least = grid ? 2 : 0;
+      // A library cuts axes as it likes; unlike extents tell rows from columns.
+      if (kernel.kind != KernelKind::kGraphDefined) least = 2 + static_cast<int64_t>(f);
       if (const auto loop = stages.find(f); loop != stages.end()) {
         least = loop->second > 1 ? loop->second + 1 : 2;
       }

@@ -49,6 +49,7 @@ class KernelBuilder : public Scope {
     kernel().name = syntax_.name.text;
     kernel().warps = static_cast<int>(std::clamp<int64_t>(syntax_.warps, -1, 1 << 20));
     kernel().via = syntax_.via;
+    kernel().kind = syntax_.kind;
     make_factors();
     if (failed()) return;
     for (const auto& [axis, name] : factor_of) {

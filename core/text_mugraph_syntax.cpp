@@ -36,11 +36,24 @@ class KernelParser {
         kernel_.warps = cursor_.integer("of warps");
       } else if (word == "factors") {
         kernel_.factors = cursor_.names("of a factor");
+      } else if (word == "library") {
+        library();
       } else {
-        cursor_.diagnostics().fail(place, "a kernel has no '" + excerpt(word) + "'",
-                                   suggestion(word, {"grid", "warps", "factors", "via"}));
+        cursor_.diagnostics().fail(
+            place, "a kernel has no '" + excerpt(word) + "'",
+            suggestion(word, {"grid", "warps", "factors", "library", "via"}));
       }
       cursor_.expect(")", "after " + word);
+    }
+  }
+
+  void library() {
+    const Ident what = cursor_.name("of a function of the library");
+    if (what.text == "gemm") {
+      kernel_.kind = KernelKind::kLibraryGemm;
+    } else if (!cursor_.failed()) {
+      cursor_.diagnostics().fail(what.at, "no kernel is a library's '" + excerpt(what.text) + "'",
+                                 "known: gemm");
     }
   }
 

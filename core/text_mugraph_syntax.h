@@ -50,6 +50,7 @@ struct KernelSyntax {
   int64_t warps = 4;
   Place warps_at;
   Via via = Via::kKernel;
+  KernelKind kind = KernelKind::kGraphDefined;
   std::optional<std::vector<Ident>> factors;
   std::vector<SplitSyntax> splits;  // wherever they stand in the kernel
   std::vector<StepSyntax> body;

@@ -74,8 +74,15 @@ class KernelPrinter {
   }
 
   void header() {
-    out_ += "  kernel " + kernel_.name + " grid(" + list(kernel_.grid) + ") warps(" +
-            std::to_string(kernel_.warps) + ")";
+    out_ += "  kernel " + kernel_.name + " ";
+    switch (kernel_.kind) {
+      case KernelKind::kGraphDefined:
+        out_ += "grid(" + list(kernel_.grid) + ") warps(" + std::to_string(kernel_.warps) + ")";
+        break;
+      case KernelKind::kLibraryGemm:
+        out_ += "library(gemm)";
+        break;
+    }
     if (kernel_.via != Via::kKernel) out_ += " via " + std::string(sundog::name(kernel_.via));
     std::vector<AxisId> all;
     for (size_t f = 0; f < kernel_.factors.size(); ++f) all.push_back(static_cast<AxisId>(f));

@@ -26,6 +26,9 @@ class Rules {
       : graph_(graph), own_(graph.kernels[kernel]), before_(graph.kernels[kernel - 1]) {}
 
   Result<Arrival> run() {
+    if (before_.kind != KernelKind::kGraphDefined) {
+      return bad_input(where() + "the kernel before it is a library's");
+    }
     if (before_.via != Via::kKernel) {
       return bad_input(where() + "the kernel before it is no launch of its own");
     }

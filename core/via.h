@@ -7,7 +7,8 @@
 // blocks of one group apart.  The last block of a group to arrive runs the block of `join` with the
 // group's index.  So `join` means the same as a kernel behind `part` if each of its blocks reads of
 // what `part` stored only what its own group did.  Rules, each checked by arrival_of():
-//  - The kernel before is a launch of its own, and both have equally many warps.
+//  - The kernel before is a launch of its own and defined by its graph, and both have equally many
+//  warps.
 //  - A grid factor of the one is one of the other: of the same axis, with its extent and stride.
 //  - Of a tensor that one stores and the other reads, some dimension is indexed by that axis,
 //  whole,
