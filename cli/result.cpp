@@ -222,12 +222,33 @@ void to_message(const PlanTensorMap& map, proto::LaunchPlan::TensorMap* message)
   for (const int64_t box : map.boxes) message->add_boxes(box);
 }
 
+void to_message(const GemmMatrix& matrix, proto::LaunchPlan::Matrix* message) {
+  message->set_argument(static_cast<int32_t>(matrix.tensor));
+  message->set_offset(matrix.offset);
+  message->set_leading(matrix.leading);
+  message->set_batch_stride(matrix.batch_stride);
+  message->set_transposed(matrix.transposed);
+}
+
+void to_message(const LibraryGemm& gemm, proto::LaunchPlan::Gemm* message) {
+  message->set_batch(gemm.batch);
+  message->set_m(gemm.m);
+  message->set_n(gemm.n);
+  message->set_k(gemm.k);
+  to_message(gemm.a, message->mutable_a());
+  to_message(gemm.b, message->mutable_b());
+  to_message(gemm.c, message->mutable_c());
+  message->set_operands(std::string(name(gemm.operands)));
+  message->set_result(std::string(name(gemm.result)));
+}
+
 void to_message(const LaunchPlan& plan, proto::LaunchPlan* message) {
   message->set_name(plan.name);
   for (const PlanTensor& tensor : plan.inputs) to_message(tensor, message->add_inputs());
   for (const PlanTensor& tensor : plan.outputs) to_message(tensor, message->add_outputs());
   message->set_workspace_bytes(plan.workspace_bytes);
   message->set_zeroed_bytes(plan.zeroed_bytes);
+  message->set_library_bytes(plan.library_bytes);
   for (const PlanKernel& kernel : plan.kernels) {
     proto::LaunchPlan::Kernel& entry = *message->add_kernels();
     entry.set_name(kernel.name);
@@ -235,6 +256,7 @@ void to_message(const LaunchPlan& plan, proto::LaunchPlan* message) {
     entry.set_block(kernel.block);
     entry.set_shared_bytes(kernel.shared_bytes);
     entry.set_dependent(kernel.dependent);
+    if (kernel.gemm) to_message(*kernel.gemm, entry.mutable_gemm());
     for (const PlanArgument& argument : kernel.arguments) {
       proto::LaunchPlan::KernelArgument& each = *entry.add_arguments();
       each.set_kind(static_cast<proto::LaunchPlan::Argument>(argument.kind));
@@ -251,6 +273,35 @@ bool matches(const std::vector<PlanTensor>& plan, size_t i, const TensorDecl& te
          plan[i].bytes == span_elements(tensor) * bytes(tensor.dtype);
 }
 
+// Whether a call of the library stays inside of the tensors that are handed over.
+bool fits_arguments(const LibraryGemm& gemm, const PlanKernel& kernel, const LaunchPlan& plan) {
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  for (const int64_t extent : {gemm.batch, gemm.m, gemm.n, gemm.k}) {
+    if (extent < 1 || extent > kMost) return false;
+  }
+  const auto inside = [&](const GemmMatrix& m, int64_t rows, int64_t columns, DType dtype) {
+    if (m.tensor >= kernel.arguments.size() || m.offset < 0 || m.batch_stride < 0) return false;
+    if (m.transposed) std::swap(rows, columns);
+    if (m.leading < columns || m.leading > kMost) return false;
+    const PlanArgument& a = kernel.arguments[m.tensor];
+    const auto index = static_cast<size_t>(a.index);
+    const auto elements = [&](const std::vector<PlanTensor>& tensors) {
+      return index < tensors.size() && tensors[index].dtype == dtype ? tensors[index].elements : 0;
+    };
+    int64_t room = (plan.workspace_bytes - plan.library_bytes - a.offset) / bytes(dtype);
+    if (a.kind == PlanArgument::Kind::kInput) room = elements(plan.inputs);
+    if (a.kind == PlanArgument::Kind::kOutput) room = elements(plan.outputs);
+    const auto last = static_cast<double>(m.offset) +
+                      static_cast<double>(rows - 1) * static_cast<double>(m.leading) +
+                      static_cast<double>(columns - 1) +
+                      static_cast<double>(gemm.batch - 1) * static_cast<double>(m.batch_stride);
+    return last < static_cast<double>(room);
+  };
+  return inside(gemm.a, gemm.m, gemm.k, gemm.operands) &&
+         inside(gemm.b, gemm.k, gemm.n, gemm.operands) &&
+         inside(gemm.c, gemm.m, gemm.n, gemm.result) && plan.library_bytes > 0;
+}
+
 Status check_plan(const LaunchPlan& plan, const Program& program) {
   const Error wrong = bad_input("its launch plan does not fit its program");
   if (plan.inputs.size() != program.inputs.size()) return wrong;
@@ -264,7 +315,11 @@ Status check_plan(const LaunchPlan& plan, const Program& program) {
   constexpr int64_t kMaxWorkspace = int64_t{1} << 40;
   if (plan.workspace_bytes < 0 || plan.workspace_bytes > kMaxWorkspace) return wrong;
   if (plan.zeroed_bytes < 0 || plan.zeroed_bytes > plan.workspace_bytes) return wrong;
+  if (plan.library_bytes < 0 || plan.library_bytes > plan.workspace_bytes - plan.zeroed_bytes) {
+    return wrong;
+  }
   for (const PlanKernel& kernel : plan.kernels) {
+    if (kernel.gemm && !fits_arguments(*kernel.gemm, kernel, plan)) return wrong;
     if (kernel.block < 1 || kernel.block > 1024 || kernel.shared_bytes < 0) return wrong;
     for (const int64_t blocks : kernel.grid) {
       if (blocks < 0 || blocks > (int64_t{1} << 31)) return wrong;
@@ -310,6 +365,31 @@ Result<PlanTensorMap> from_message(const proto::LaunchPlan::TensorMap& message) 
   return map;
 }
 
+GemmMatrix from_message(const proto::LaunchPlan::Matrix& message) {
+  return {static_cast<uint32_t>(message.argument()), message.offset(), message.leading(),
+          message.batch_stride(), message.transposed()};
+}
+
+Result<LibraryGemm> from_message(const proto::LaunchPlan::Gemm& message) {
+  const std::optional<DType> operands = parse_dtype(message.operands());
+  const std::optional<DType> result = parse_dtype(message.result());
+  const auto known = [](const std::optional<DType>& dtype) {
+    return dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kF32;
+  };
+  if (!known(operands) || !known(result)) {
+    return bad_input("its launch plan has a product that is none of a library's");
+  }
+  return LibraryGemm{message.batch(),
+                     message.m(),
+                     message.n(),
+                     message.k(),
+                     from_message(message.a()),
+                     from_message(message.b()),
+                     from_message(message.c()),
+                     *operands,
+                     *result};
+}
+
 Result<LaunchPlan> from_message(const proto::LaunchPlan& message, const Program& program) {
   LaunchPlan plan;
   plan.name = message.name();
@@ -320,6 +400,7 @@ Result<LaunchPlan> from_message(const proto::LaunchPlan& message, const Program&
   plan.outputs = std::move(*outputs);
   plan.workspace_bytes = message.workspace_bytes();
   plan.zeroed_bytes = message.zeroed_bytes();
+  plan.library_bytes = message.library_bytes();
   for (const proto::LaunchPlan::Kernel& entry : message.kernels()) {
     PlanKernel& kernel = plan.kernels.emplace_back();
     kernel.name = entry.name();
@@ -328,6 +409,11 @@ Result<LaunchPlan> from_message(const proto::LaunchPlan& message, const Program&
     kernel.block = entry.block();
     kernel.shared_bytes = entry.shared_bytes();
     kernel.dependent = entry.dependent();
+    if (entry.has_gemm()) {
+      Result<LibraryGemm> gemm = from_message(entry.gemm());
+      if (!gemm.ok()) return gemm.error();
+      kernel.gemm = *gemm;
+    }
     for (const proto::LaunchPlan::KernelArgument& each : entry.arguments()) {
       if (!proto::LaunchPlan::Argument_IsValid(each.kind())) {
         return bad_input("its launch plan has an unknown argument");

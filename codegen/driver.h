@@ -122,6 +122,8 @@ class Gpu {
   ~Gpu();
 
   const GpuInfo& info() const { return info_; }
+  // Everything is enqueued into it.
+  void* stream() const { return stream_.get(); }
 
   Result<DeviceBuffer> allocate(int64_t bytes);  // at least 1 byte, aligned to 256
   Status upload(DevicePointer target, std::span<const std::byte> data);

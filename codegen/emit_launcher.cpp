@@ -5,6 +5,7 @@
 #include <set>
 
 #include "codegen/cuda_text.h"
+#include "codegen/emit_library.h"
 
 namespace sundog::codegen {
 namespace {
@@ -93,7 +94,10 @@ std::string launcher_text(const LaunchPlan& plan, const std::vector<KernelStats>
                           const MuGraph& graph) {
   Writer out;
   out.line("#if !defined(__CUDACC_RTC__) && !defined(SUNDOG_EMULATOR)");
+  const bool library = plan.library_bytes > 0;
+  if (library) out.line("#include <cublas_v2.h>");
   out.line("#include <stddef.h>");
+  if (library) out.line("#include <mutex>");
   out.blank();
   out.line("// Pointers in the order of the program's inputs and outputs; returns a cudaError_t.");
   out.line("extern \"C\" size_t " + plan.name + "_workspace_bytes() { return " +
@@ -105,6 +109,7 @@ std::string launcher_text(const LaunchPlan& plan, const std::vector<KernelStats>
              std::to_string(plan.zeroed_bytes) + "; }");
   }
   out.blank();
+  if (library) out.line(library_function(plan));
   out.open("extern \"C\" int " + plan.name +
            "([[maybe_unused]] void* const* inputs, [[maybe_unused]] void* const* outputs,\n"
            "    [[maybe_unused]] void* workspace, [[maybe_unused]] cudaStream_t stream)");
@@ -125,6 +130,10 @@ std::string launcher_text(const LaunchPlan& plan, const std::vector<KernelStats>
       }
       // A parameter that a kernel only reads is const; a pointer converts to that by itself.
       arguments.push_back(pointer(a, type));
+    }
+    if (k.gemm) {
+      out.line(library_call(plan, k, arguments));
+      continue;
     }
     if (k.dependent) {
       launch_dependent(out, k, arguments);

@@ -53,7 +53,8 @@ Status check_fence(Gpu& gpu, const Fenced& fenced, const std::string& what) {
 // One job on the device: module, kernels and buffers.
 struct Loaded {
   GpuModule module;
-  std::vector<GpuKernel> kernels;
+  std::vector<GpuKernel> kernels;  // nothing in place of a library's
+  std::optional<LibraryHandle> library;
   std::vector<std::vector<DeviceBuffer>> copies;  // of the inputs
   std::vector<Fenced> outputs;
   Fenced workspace;
@@ -73,12 +74,25 @@ Result<std::vector<DeviceBuffer>> upload_inputs(Gpu& gpu, const CheckData& data)
   return buffers;
 }
 
-Result<Loaded> load(Gpu& gpu, const GpuJob& job, const CheckData& data) {
+Result<Loaded> load(Gpu& gpu, const GpuJob& job, const CheckData& data,
+                    const MeasureOptions& options) {
   Loaded loaded;
+  if (job.plan.library_bytes > 0) {
+    const Result<const LibraryApi*> api =
+        options.library == nullptr ? open_library() : options.library;
+    if (!api.ok()) return api.error();
+    Result<LibraryHandle> library = LibraryHandle::make(**api);
+    if (!library.ok()) return library.error();
+    loaded.library = std::move(*library);
+  }
   Result<GpuModule> module = gpu.load(job.cubin);
   if (!module.ok()) return module.error();
   loaded.module = std::move(*module);
   for (const PlanKernel& kernel : job.plan.kernels) {
+    if (kernel.gemm) {
+      loaded.kernels.emplace_back();
+      continue;
+    }
     Result<GpuKernel> found = gpu.kernel(loaded.module, kernel.name, kernel.shared_bytes);
     if (!found.ok()) return found.error();
     loaded.kernels.push_back(*found);
@@ -110,6 +124,18 @@ DevicePointer pointer_of(const PlanArgument& argument, const Loaded& loaded, siz
   return 0;
 }
 
+Status call_library(Gpu& gpu, const LaunchPlan& plan, const LibraryGemm& gemm, const Loaded& loaded,
+                    std::span<const DevicePointer> pointers) {
+  const auto at = [&](const GemmMatrix& matrix) {
+    return reinterpret_cast<void*>(pointers[matrix.tensor]);
+  };
+  const int64_t offset = plan.workspace_bytes - plan.library_bytes;
+  const DevicePointer workspace = loaded.workspace.pointer() + static_cast<DevicePointer>(offset);
+  return loaded.library->gemm(gemm, at(gemm.a), at(gemm.b), at(gemm.c),
+                              reinterpret_cast<void*>(workspace),
+                              static_cast<size_t>(plan.library_bytes), gpu.stream());
+}
+
 // Enqueues all kernels of the plan once, reading the inputs' copy number `copy`.
 Status enqueue(Gpu& gpu, const LaunchPlan& plan, const Loaded& loaded, size_t copy) {
   for (size_t k = 0; k < plan.kernels.size(); ++k) {
@@ -126,8 +152,10 @@ Status enqueue(Gpu& gpu, const LaunchPlan& plan, const Loaded& loaded, size_t co
       if (!map.ok()) return map.error();
       maps.push_back(*map);
     }
-    const Status status = gpu.launch(loaded.kernels[k],
-                                     {kernel.grid, kernel.block, kernel.dependent}, pointers, maps);
+    const Status status =
+        kernel.gemm ? call_library(gpu, plan, *kernel.gemm, loaded, pointers)
+                    : gpu.launch(loaded.kernels[k], {kernel.grid, kernel.block, kernel.dependent},
+                                 pointers, maps);
     if (!status.ok()) return failed("kernel " + kernel.name + ": " + status.error().message);
   }
   return {};
@@ -440,7 +468,7 @@ std::vector<GpuReport> measure(Gpu& gpu, const Program& program, std::span<const
     failure = outcome.ok() ? result.failure : outcome.error().message;
   };
   for (size_t i = 0; i < jobs.size(); ++i) {
-    Result<Loaded> job = load(gpu, jobs[i], first);
+    Result<Loaded> job = load(gpu, jobs[i], first, options);
     if (!job.ok()) {
       reports[i].failure = job.error().message;
       continue;

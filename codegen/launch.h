@@ -21,6 +21,7 @@
 #include "codegen/driver.h"
 #include "codegen/kernel_check.h"
 #include "codegen/launch_plan.h"
+#include "codegen/library.h"
 #include "core/process.h"
 #include "core/program.h"
 #include "core/status.h"
@@ -47,8 +48,10 @@ struct MeasureOptions {
   bool time = true;  // false: check only
   int replays = 22;  // per job and temperature, over both rounds
   int64_t flush_bytes = int64_t{512} << 20;
-  std::string flush_cubin;            // of flush_source(); empty: memory is written instead of read
-  const DriverApi* driver = nullptr;  // for tests: another one than this machine's
+  std::string flush_cubin;  // of flush_source(); empty: memory is written instead of read
+  // For tests: others than this machine's.
+  const DriverApi* driver = nullptr;
+  const LibraryApi* library = nullptr;
 };
 
 struct Timing {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/dtype.h"
+#include "core/library_gemm.h"
 
 namespace sundog::codegen {
 
@@ -53,6 +54,10 @@ struct PlanKernel {
   // May start before the kernel before it is done (programmatic dependent launch, sm_90 and later):
   // by itself it waits for what it needs (sd::grid_wait).
   bool dependent = false;
+  // Not a kernel of the emitted text but the library's (cuBLAS): `tensor` of its matrices are
+  // positions in `arguments`, which are pointers.  The rest tells how the emulator runs what stands
+  // in its place (codegen/emit_library.h).
+  std::optional<LibraryGemm> gemm = {};
   bool operator==(const PlanKernel&) const = default;
 };
 
@@ -63,6 +68,8 @@ struct LaunchPlan {
   // are 0 before the first launch, and every launch leaves them so (counters of arrivals).
   int64_t workspace_bytes = 0;
   int64_t zeroed_bytes = 0;
+  // The last bytes of the workspace are the library's, so that its calls may be captured.
+  int64_t library_bytes = 0;
   std::vector<PlanKernel> kernels;
   bool operator==(const LaunchPlan&) const = default;
 };

@@ -6,6 +6,7 @@
 
 #include "codegen/driver.h"
 #include "codegen/driver_api.h"
+#include "codegen/library.h"
 
 namespace sundog::codegen {
 namespace {
@@ -38,6 +39,15 @@ class CurrentContext {
   bool pushed_ = false;
 };
 
+DevicePointer pointer_of(const PlanArgument& argument, void* const* inputs, void* const* outputs,
+                         const void* workspace) {
+  const auto index = static_cast<size_t>(argument.index);
+  const void* pointer = workspace;
+  if (argument.kind == PlanArgument::Kind::kInput) pointer = inputs[index];
+  if (argument.kind == PlanArgument::Kind::kOutput) pointer = outputs[index];
+  return reinterpret_cast<DevicePointer>(pointer) + static_cast<DevicePointer>(argument.offset);
+}
+
 }  // namespace
 
 struct LoadedPlan::State {
@@ -47,6 +57,7 @@ struct LoadedPlan::State {
     unsigned block = 1, shared_bytes = 0;
     bool dependent = false;
     std::vector<PlanArgument> arguments;
+    std::optional<LibraryGemm> gemm;
   };
 
   State(const DriverApi& driver, int number) : api(&driver), ordinal(number) {}
@@ -55,6 +66,7 @@ struct LoadedPlan::State {
   ~State() {
     if (module != nullptr) {
       const CurrentContext current(*api, context);
+      library.reset();
       if (current.code() == 0) api->module_unload(module);
     }
     if (context != nullptr) api->context_release(device);
@@ -64,6 +76,8 @@ struct LoadedPlan::State {
   int ordinal, device = 0;
   void *context = nullptr, *module = nullptr;
   bool needs_workspace = false;
+  int64_t library_offset = 0, library_bytes = 0;
+  std::optional<LibraryHandle> library;
   std::vector<Kernel> kernels;
 };
 
@@ -74,7 +88,7 @@ Result<LoadedPlan> LoadedPlan::load(int ordinal, const std::string& cubin, const
 }
 
 Result<LoadedPlan> LoadedPlan::load(const DriverApi& api, int ordinal, const std::string& cubin,
-                                    const LaunchPlan& plan) {
+                                    const LaunchPlan& plan, const LibraryApi* library) {
   auto state = std::make_shared<State>(api, ordinal);
   SUNDOG_RETURN_IF_ERROR(find_gpu(api, ordinal, &state->device));
   SUNDOG_RETURN_IF_ERROR(driver_status(api, api.context_retain(&state->context, state->device),
@@ -84,8 +98,23 @@ Result<LoadedPlan> LoadedPlan::load(const DriverApi& api, int ordinal, const std
   SUNDOG_RETURN_IF_ERROR(
       driver_status(api, api.module_load(&state->module, cubin.data()), "cuModuleLoadData"));
   state->needs_workspace = plan.workspace_bytes > 0;
+  state->library_bytes = plan.library_bytes;
+  state->library_offset = plan.workspace_bytes - plan.library_bytes;
+  if (plan.library_bytes > 0) {
+    const Result<const LibraryApi*> opened = library == nullptr ? open_library() : library;
+    if (!opened.ok()) return opened.error();
+    Result<LibraryHandle> handle = LibraryHandle::make(**opened);
+    if (!handle.ok()) return handle.error();
+    state->library = std::move(*handle);
+  }
   for (const PlanKernel& each : plan.kernels) {
     State::Kernel kernel;
+    if (each.gemm) {
+      kernel.gemm = each.gemm;
+      kernel.arguments = each.arguments;
+      state->kernels.push_back(std::move(kernel));
+      continue;
+    }
     SUNDOG_RETURN_IF_ERROR(
         driver_status(api, api.module_function(&kernel.function, state->module, each.name.c_str()),
                       "cuModuleGetFunction"));
@@ -129,17 +158,23 @@ Status LoadedPlan::launch(void* const* inputs, void* const* outputs, void* works
     maps.reserve(kernel.arguments.size());
     for (size_t i = 0; i < kernel.arguments.size(); ++i) {
       const PlanArgument& argument = kernel.arguments[i];
-      const auto index = static_cast<size_t>(argument.index);
-      const void* pointer = workspace;
-      if (argument.kind == PlanArgument::Kind::kInput) pointer = inputs[index];
-      if (argument.kind == PlanArgument::Kind::kOutput) pointer = outputs[index];
-      values[i] =
-          reinterpret_cast<DevicePointer>(pointer) + static_cast<DevicePointer>(argument.offset);
+      values[i] = pointer_of(argument, inputs, outputs, workspace);
       parameters[i] = &values[i];
       if (!argument.map) continue;
       const Result<TensorMapBits> map = encode_tensor_map(api, *argument.map, values[i]);
       if (!map.ok()) return map.error();
       parameters[i] = &maps.emplace_back(*map);
+    }
+    if (kernel.gemm) {
+      const LibraryGemm& gemm = *kernel.gemm;
+      const auto at = [&](const GemmMatrix& matrix) {
+        return reinterpret_cast<void*>(values[matrix.tensor]);
+      };
+      SUNDOG_RETURN_IF_ERROR(
+          state.library->gemm(gemm, at(gemm.a), at(gemm.b), at(gemm.c),
+                              static_cast<std::byte*>(workspace) + state.library_offset,
+                              static_cast<size_t>(state.library_bytes), stream));
+      continue;
     }
     const int code =
         launch_kernel(api, kernel.function, kernel.grid, kernel.block, kernel.shared_bytes,

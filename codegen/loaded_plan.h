@@ -17,16 +17,18 @@
 
 namespace sundog::codegen {
 
-struct DriverApi;  // codegen/driver_api.h
+struct DriverApi;   // codegen/driver_api.h
+struct LibraryApi;  // codegen/library.h
 
 class LoadedPlan {
  public:
   // `ordinal` as the CUDA runtime counts (CUDA_VISIBLE_DEVICES applies).  Errors: kToolMissing
-  // without a driver or device, kBadInput for another ordinal, kFailed with the driver's words.
+  // without a driver, device or the library that it calls, kBadInput for another ordinal, kFailed
+  // with the driver's words.
   static Result<LoadedPlan> load(int ordinal, const std::string& cubin, const LaunchPlan& plan);
-  // The same with a driver that must outlive the plan.
+  // The same with a driver, and a library for the plan's calls of one, that must outlive the plan.
   static Result<LoadedPlan> load(const DriverApi& api, int ordinal, const std::string& cubin,
-                                 const LaunchPlan& plan);
+                                 const LaunchPlan& plan, const LibraryApi* library = nullptr);
 
   // Enqueues all kernels into `stream`, a CUstream of that device's primary context (0: the default
   // stream).  Pointers are device pointers in the order of the plan, each with as many bytes behind

@@ -117,6 +117,12 @@ std::string shared_object_source(const LaunchPlan& plan, const std::vector<Saved
 
 Status write_shared_object(const std::string& path, const LaunchPlan& plan,
                            const std::vector<SavedCode>& code, const std::string& result) {
+  for (const PlanKernel& kernel : plan.kernels) {
+    if (!kernel.gemm) continue;
+    return unsupported(
+        "kernel '" + kernel.name + "' is a library's, and a saved kernel has none to call",
+        "optimize with `library_gemm: false` (sundog space)");
+  }
   const Result<std::string> compiler = find_cxx_compiler();
   if (!compiler.ok()) {
     Error error = compiler.error();

@@ -380,7 +380,24 @@ class Parser {
 
 }  // namespace
 
-Result<std::vector<EmittedFunction>> parse_emitted(std::string_view text) {
+namespace {
+
+// Without what stands in place of a library's kernels.
+std::string for_a_device(std::string_view text) {
+  std::string result;
+  for (size_t at = 0; at < text.size();) {
+    const size_t begin = std::min(text.find("#ifdef SUNDOG_EMULATOR\n", at), text.size());
+    result += text.substr(at, begin - at);
+    at = std::min(text.find("#endif", begin), text.size());
+  }
+  return result;
+}
+
+}  // namespace
+
+Result<std::vector<EmittedFunction>> parse_emitted(std::string_view emitted) {
+  const std::string without = for_a_device(emitted);
+  const std::string_view text = without;
   // Primitives come first; kernels have C names.
   const size_t first = text.find("extern \"C\" __global__");
   if (first == std::string_view::npos) return std::vector<EmittedFunction>();

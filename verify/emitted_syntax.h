@@ -47,7 +47,8 @@ struct EmittedFunction {
   std::vector<EmittedStatement> body;
 };
 
-// The kernels of an emitted file, in order.  Errors: kUnsupported, with the text not understood.
+// The kernels of an emitted file that run on a device, in order; what stands in place of a
+// library's, for the emulator alone, is none.  Errors: kUnsupported, with the text not understood.
 Result<std::vector<EmittedFunction>> parse_emitted(std::string_view text);
 
 }  // namespace sundog::verify

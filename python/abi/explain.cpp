@@ -9,6 +9,12 @@ namespace sundog::abi {
 namespace {
 
 std::string kernel_line(const codegen::PlanKernel& kernel) {
+  if (kernel.gemm) {
+    const LibraryGemm& gemm = *kernel.gemm;
+    return "  " + kernel.name + ": a library's product, " + std::to_string(gemm.batch) + " of " +
+           std::to_string(gemm.m) + " x " + std::to_string(gemm.k) + " by " +
+           std::to_string(gemm.k) + " x " + std::to_string(gemm.n) + "\n";
+  }
   std::string text = "  " + kernel.name + ": " + std::to_string(kernel.grid[0]);
   for (size_t d = 1; d < 3; ++d) {
     if (kernel.grid[d] > 1) text += " x " + std::to_string(kernel.grid[d]);

@@ -87,5 +87,18 @@ TEST(EmittedSyntax, WhatIsNotUnderstoodIsSaid) {
   EXPECT_FALSE(parse_emitted("extern \"C\" __global__ void k(float* x) { y = " + deep).ok());
 }
 
+TEST(EmittedSyntax, WhatStandsInForALibraryIsNoKernelOfADevice) {
+  const std::string stand_in =
+      "#ifdef SUNDOG_EMULATOR\nextern \"C\" __global__ void in_place(float* x) {\n  x[0] = 1;\n}\n"
+      "#endif\n";
+  const auto alone = parse_emitted(stand_in);
+  ASSERT_TRUE(alone.ok());
+  EXPECT_TRUE(alone->empty());
+  const auto functions = parse_emitted(stand_in + kKernel + stand_in);
+  ASSERT_TRUE(functions.ok()) << functions.error().message;
+  ASSERT_EQ(functions->size(), 1u);
+  EXPECT_EQ((*functions)[0].name, "add_k0");
+}
+
 }  // namespace
 }  // namespace sundog::verify
