@@ -15,11 +15,11 @@ constexpr size_t kSizesOfEach = 2;  // of a structure
 }  // namespace
 
 Result<StoredReport> fit_start(const StoredResult& earlier, const Program& program,
-                               const Device& device) {
+                               const Device& device, const search::SearchSpace& space) {
   if (earlier.program.name != program.name) {
     return bad_input("it is a result for another program, " + earlier.program.name);
   }
-  auto plain = search::baseline(program, device);
+  auto plain = search::baseline(program, device, space);
   if (!plain.ok()) return plain.error();
   StoredReport report;
   report.bound_us = plain->bound_us;

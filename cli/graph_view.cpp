@@ -98,6 +98,19 @@ std::string via_text(const Kernel& kernel) {
   return kernel.via == Via::kKernel ? "" : " via " + std::string(name(kernel.via));
 }
 
+// "4 x 16 blocks, 8 warps via last_block".
+std::string place_text(const Kernel& kernel) {
+  if (kernel.kind == KernelKind::kLibraryGemm) return "library gemm";
+  return blocks_text(kernel) + ", " + std::to_string(kernel.warps) +
+         (kernel.warps == 1 ? " warp" : " warps") + via_text(kernel);
+}
+
+// "4 x 16 blocks of 256".
+std::string threads_text(const Kernel& kernel) {
+  if (kernel.kind == KernelKind::kLibraryGemm) return "library gemm";
+  return blocks_text(kernel) + " of " + std::to_string(32 * kernel.warps);
+}
+
 }  // namespace
 
 std::string escaped_xml(std::string_view text) {
@@ -124,8 +137,7 @@ std::string one_line(const MuGraph& graph) {
   for (size_t k = 0; k < graph.kernels.size(); ++k) {
     const Kernel& kernel = graph.kernels[k];
     if (k > 0) text += " -> ";
-    text += kernel.name + "[" + blocks_text(kernel) + ", " + std::to_string(kernel.warps) +
-            (kernel.warps == 1 ? " warp" : " warps") + via_text(kernel);
+    text += kernel.name + "[" + place_text(kernel);
     for_each_loop(kernel.body, [&](const Loop& loop) {
       text += ", loop " + kernel.factors[loop.factor].name + " " +
               std::to_string(kernel.factors[loop.factor].extent);
@@ -139,8 +151,7 @@ std::string launch_text(const MuGraph& graph) {
   std::string text;
   for (const Kernel& kernel : graph.kernels) {
     if (kernel.via != Via::kKernel) continue;
-    text += (text.empty() ? "" : ", ") + blocks_text(kernel) + " of " +
-            std::to_string(32 * kernel.warps);
+    text += (text.empty() ? "" : ", ") + threads_text(kernel);
   }
   return text;
 }
@@ -159,10 +170,8 @@ std::string dot(const MuGraph& graph, const Program&) {
   for (size_t k = 0; k < graph.kernels.size(); ++k) {
     const Kernel& kernel = graph.kernels[k];
     const std::string prefix = "k" + std::to_string(k) + "c";
-    text += "  subgraph cluster" + std::to_string(k) + " {\n    label=" +
-            quoted(kernel.name + ": " + blocks_text(kernel) + ", " + std::to_string(kernel.warps) +
-                   (kernel.warps == 1 ? " warp" : " warps") + via_text(kernel)) +
-            ";\n";
+    text += "  subgraph cluster" + std::to_string(k) +
+            " {\n    label=" + quoted(kernel.name + ": " + place_text(kernel)) + ";\n";
     for (size_t c = 0; c < kernel.computations.size(); ++c) {
       const Computation& computation = kernel.computations[c];
       const bool shared = computation.storage == Storage::kShared;
@@ -248,8 +257,8 @@ std::string svg(const MuGraph& graph, const Program&) {
               "\" rx=\"6\" class=\"k\"/>\n";
     int at = y + kPad + kLine - 4;
     text_at(kLeft + kPad, at,
-            kernel.name + ": " + blocks_text(kernel) + " of " + std::to_string(32 * kernel.warps) +
-                " threads" + via_text(kernel),
+            kernel.name + ": " + threads_text(kernel) +
+                (kernel.kind == KernelKind::kGraphDefined ? " threads" : "") + via_text(kernel),
             "h");
     for (const Computation& computation : kernel.computations) {
       at += kLine;

@@ -64,8 +64,8 @@ Result<Start> load_pinned(const std::string& path, const Program& program, const
   return start;
 }
 
-Result<Start> load_start(const Invocation& invocation, const Program& program,
-                         const Device& device) {
+Result<Start> load_start(const Invocation& invocation, const Program& program, const Device& device,
+                         const search::SearchSpace& space) {
   Start start;
   const std::string path = invocation.text("from");
   if (path.empty()) return start;
@@ -87,7 +87,7 @@ Result<Start> load_start(const Invocation& invocation, const Program& program,
     start.report = std::move(result->report);
     return start;
   }
-  Result<StoredReport> fitted = fit_start(*result, program, device);
+  Result<StoredReport> fitted = fit_start(*result, program, device, space);
   if (!fitted.ok()) {
     return Error{fitted.error().code,
                  "--from " + path + ": " + fitted.error().message,
@@ -151,14 +151,14 @@ int optimize(const Invocation& invocation) {
   }
   const Result<Device> device = choose_device(invocation.text("target"), options.gpu);
   if (!device.ok()) return fail(device.error());
-  Result<Start> start = load_start(invocation, *program, *device);
+  if (const Status status = take_space(invocation, &options.space); !status.ok()) {
+    return fail(status.error());
+  }
+  Result<Start> start = load_start(invocation, *program, *device, options.space);
   if (!start.ok()) return fail(start.error());
   options.start = std::move(start->report);
   options.skip_search = start->settled;
   options.rounding = rounding_of(invocation, start->rounding);
-  if (const Status status = take_space(invocation, &options.space); !status.ok()) {
-    return fail(status.error());
-  }
   if (const Status status = take_checkpoint(invocation, &options); !status.ok()) {
     return fail(status.error());
   }

@@ -8,6 +8,7 @@
 
 #include "core/schedule/memory_plan.h"
 #include "search/describe.h"
+#include "search/library_kernel.h"
 #include "search/lower.h"
 #include "search/size_plan.h"
 #include "search/sizes.h"
@@ -72,6 +73,7 @@ std::vector<Candidate> varied(std::vector<Candidate> all, size_t wanted) {
 }
 
 bool kernel_fits(const MuGraph& graph, const Kernel& kernel, const Device& device) {
+  if (kernel.kind != KernelKind::kGraphDefined) return true;
   const auto plan = plan_kernel(graph, kernel);
   return plan.ok() && fits(kernel, *plan, device).ok();
 }
@@ -148,7 +150,10 @@ class Offerer {
       tiles_.push_back(s_.kernels[k].tiles[choice]);
       const KernelProfile p = profile(plan_.graph, other.kernel, other.wide);
       const auto sized = size_kernel(other, p, counts, machine_);
-      if (sized && sized->us < s_.kernels[k].us[choice]) tiles_[k] = sized->tiles;
+      // A kernel that stores for later ones, too, may be none of a library's any more.
+      const bool lost = is_library(tiles_[k]) && !other.library;
+      if (lost && !sized) return;
+      if (sized && (lost || sized->us < s_.kernels[k].us[choice])) tiles_[k] = sized->tiles;
     }
     for (size_t k = 0; k < s_.kernels.size(); ++k) {
       if (k != dearest) make_fit(k, counts);
@@ -226,6 +231,9 @@ std::vector<Candidate> candidates_of(const Structure& s, const BankRun& run,
   }
   std::stable_sort(choices.begin(), choices.end());
   GraphPlan plan = lower(s, run);
+  for (KernelPlan& k : plan.kernels) {
+    if (space.library_gemm) offer_library(plan.graph, machine, k);
+  }
   const size_t wanted = static_cast<size_t>(std::max(1, space.sizes_per_structure));
   if (plan.parts.empty()) choices.resize(1);
   std::vector<std::vector<int64_t>> all_counts;

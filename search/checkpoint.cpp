@@ -16,6 +16,7 @@
 #include "core/proto.h"
 #include "core/search.pb.h"
 #include "core/text.h"
+#include "search/library_kernel.h"
 #include "search/lower.h"
 #include "search/space_text.h"
 
@@ -144,10 +145,13 @@ std::optional<PlacedKernel> kernel_of(const proto::Checkpoint::Kernel& from, con
   if (k.us.size() != choices || k.tiles.size() != choices) return std::nullopt;
   Lowerer lowerer(*run.bank, run.table);
   lowerer.add_kernel(k.body, k.shape, {});
-  const size_t lengths = lowerer.plan().kernels[0].splits.size() + 1;
+  const KernelPlan& plan = lowerer.plan().kernels[0];
+  const size_t lengths = plan.splits.size() + 1;
+  const bool offered = as_library(lowerer.plan().graph, plan).has_value();
   for (size_t c = 0; c < choices; ++c) {
     const bool fits = k.us[c] < std::numeric_limits<float>::infinity();
-    if (fits && k.tiles[c].size() != lengths) return std::nullopt;
+    const bool right = is_library(k.tiles[c]) ? offered : k.tiles[c].size() == lengths;
+    if (fits && !right) return std::nullopt;
   }
   return k;
 }

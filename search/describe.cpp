@@ -74,6 +74,10 @@ std::string describe(const MuGraph& graph) {
     std::vector<std::string> parts;
     describe_body(k, k.body, false, parts);
     out += &k == &graph.kernels.front() ? ", " : "; ";
+    if (k.kind == KernelKind::kLibraryGemm) {
+      out += "library gemm: computes " + k.computations[0].name;
+      continue;
+    }
     if (k.via == Via::kLastBlock) out += "the last block of ";
     out += "grid(" + names(k, k.grid) + ")";
     if (!parts.empty()) out += ": " + join(parts, ", ");

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -34,10 +35,18 @@ struct Split {
   int whole_part = -1;   // likewise where the axis is the one that partial results carry
 };
 
+// The same kernel as a library's, which needs no sizes.
+struct LibraryKernel {
+  Kernel kernel;
+  double us = 0;
+};
+
 struct KernelPlan {
   Kernel kernel;
   std::vector<Split> splits;
   std::set<std::string> wide;  // computations whose values may leave the range of 16 bits
+  std::optional<LibraryKernel> library = {};  // where it is offered (search/library_kernel.h)
+  bool library_alone = false;                 // it stays the library's
 };
 
 // A factor whose extent several kernels share: how many partial results an axis is cut into.

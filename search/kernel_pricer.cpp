@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "search/bound.h"
+#include "search/library_kernel.h"
 #include "search/lower.h"
 #include "search/sizes.h"
 
@@ -165,7 +166,8 @@ Price KernelPricer::work_out(const KernelBody& body, const KernelShape& shape) c
                                (s.outer == kNoFactor ? 2 : 0) + (s.part == kNoFactor ? 4 : 0));
   }
   out.rivals = rivals_of(body, out.cut);
-  out.outclassed = is_outclassed(plan, p, parts, out, most_us_of(body));
+  if (space_.library_gemm) offer_library(lowerer.plan().graph, machine_, plan);
+  out.outclassed = !plan.library && is_outclassed(plan, p, parts, out, most_us_of(body));
   if (out.outclassed) {
     out.us.assign(choices_.size(), kInfinite);
     out.tiles.resize(choices_.size());

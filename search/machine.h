@@ -31,5 +31,9 @@ Machine machine_of(const Device& device);
 // table.
 double hbm_rate(const Machine& machine, double bytes_in_flight);
 inline double hbm_peak(const Machine& machine) { return machine.hbm.back().second; }
+// Multiply-adds of tensor cores at their best, by warp groups or a library.
+inline double tensor_peak(const Machine& machine) {
+  return machine.tensor_rate * machine.warpgroup_gain;
+}
 
 }  // namespace sundog::search

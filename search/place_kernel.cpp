@@ -15,6 +15,7 @@
 
 #include "core/check.h"
 #include "search/bound.h"
+#include "search/library_kernel.h"
 
 namespace sundog::search {
 namespace {
@@ -374,6 +375,7 @@ const Price& Placement::price_of(uint64_t hash, const KernelShape& shape) {
   if (known->fits()) {
     const auto best = std::min_element(known->us.begin(), known->us.end()) - known->us.begin();
     const auto at = static_cast<size_t>(best);
+    if (is_library(known->tiles[at])) return *known;  // no sizes
     const GoodSizes good{known->tiles[at], static_cast<uint32_t>(at), known->us[at]};
     for (uint64_t key : {known->cut, known->rivals}) {
       const auto [it, is_new] = outcome_.news.good_sizes.try_emplace(key, good);

@@ -15,6 +15,7 @@
 
 #include "search/cost.h"
 #include "search/kernel_plan.h"
+#include "search/library_kernel.h"
 #include "search/settle.h"
 #include "search/size_plan.h"
 #include "search/sizes.h"
@@ -285,6 +286,12 @@ class Replanner {
   Result<std::vector<Candidate>> run() {
     if (Status s = match(); !s.ok()) return s.error();
     for (uint32_t k = 0; k < from_.kernels.size(); ++k) {
+      if (from_.kernels[k].kind == KernelKind::kLibraryGemm) {
+        auto kernel = library_plan(from_.kernels[k]);
+        if (!kernel.ok()) return kernel.error();
+        plan_.kernels.push_back(std::move(*kernel));
+        continue;
+      }
       auto kernel = KernelReplanner(from_, k, plan_, tensor_of_, part_of_).run();
       if (!kernel.ok()) return kernel.error();
       for (const Part& part : plan_.parts) {
@@ -314,6 +321,27 @@ class Replanner {
   }
 
  private:
+  // A library's kernel stays one, at the extents that there are now.
+  Result<KernelPlan> library_plan(const Kernel& old) const {
+    KernelPlan out;
+    out.kernel = old;
+    for (Factor& f : out.kernel.factors) f.extent = plan_.graph.axes[f.axis].extent;
+    out.kernel.terms = {};
+    for (TermId t = 0; t < old.terms.size(); ++t) {
+      Term term = old.terms[t];
+      if (auto* in = std::get_if<InputTerm>(&term)) in->tensor = tensor_of_[in->tensor];
+      out.kernel.terms.push(std::move(term));
+    }
+    for (Statement& s : out.kernel.body) {
+      if (auto* store = std::get_if<Store>(&s.node)) store->tensor = tensor_of_[store->tensor];
+    }
+    const Result<LibraryGemm> gemm = library_gemm(plan_.graph, out.kernel);
+    if (!gemm.ok()) return gemm.error();
+    out.library = {out.kernel, library_price(*gemm, machine_).us};
+    out.library_alone = true;
+    return out;
+  }
+
   // Axes and tensors of the program by name; axes and tensors of partial results anew.
   Status match() {
     plan_ = empty_plan(program_);

@@ -15,6 +15,7 @@
 #include "core/via.h"
 #include "search/arrange_loops.h"
 #include "search/early_loads.h"
+#include "search/library_kernel.h"
 #include "search/merge_repeats.h"
 #include "search/settle.h"
 #include "search/trim_masked.h"
@@ -395,7 +396,15 @@ std::optional<SizedKernel> size_kernel(KernelPlan& plan, const KernelProfile& pr
                                        const std::vector<int64_t>& part_counts,
                                        const Machine& machine, const std::vector<int64_t>* near,
                                        double good_enough) {
-  return Descent(plan, profile, part_counts, machine).run(near, good_enough);
+  if (near != nullptr && is_library(*near)) near = nullptr;
+  std::optional<SizedKernel> sized;
+  if (!plan.library_alone) {
+    sized = Descent(plan, profile, part_counts, machine).run(near, good_enough);
+  }
+  if (plan.library && (!sized || plan.library->us < sized->us)) {
+    return SizedKernel{plan.library->us, {}};
+  }
+  return sized;
 }
 
 double price_at(KernelPlan& plan, const KernelProfile& profile,
@@ -407,7 +416,12 @@ double price_at(KernelPlan& plan, const KernelProfile& profile,
 std::vector<SizedKernel> size_variants(KernelPlan& plan, const KernelProfile& profile,
                                        const std::vector<int64_t>& part_counts,
                                        const Machine& machine, size_t most) {
-  return Descent(plan, profile, part_counts, machine).run_all(most);
+  std::vector<SizedKernel> all;
+  if (!plan.library_alone) all = Descent(plan, profile, part_counts, machine).run_all(most);
+  if (!plan.library) return all;
+  const auto faster = [&](const SizedKernel& s) { return plan.library->us < s.us; };
+  all.insert(std::find_if(all.begin(), all.end(), faster), {plan.library->us, {}});
+  return all;
 }
 
 MuGraph finish(GraphPlan plan, const std::vector<std::vector<int64_t>>& tiles,
@@ -417,6 +431,11 @@ MuGraph finish(GraphPlan plan, const std::vector<std::vector<int64_t>>& tiles,
   const AxisId program_axes = static_cast<AxisId>(plan.graph.axes.size() - plan.parts.size());
   for (size_t k = 0; k < plan.kernels.size(); ++k) {
     KernelPlan& kernel = plan.kernels[k];
+    if (is_library(tiles[k])) {
+      SUNDOG_CHECK(kernel.library.has_value());
+      plan.graph.kernels.push_back(std::move(kernel.library->kernel));
+      continue;
+    }
     for (size_t s = 0; s < kernel.splits.size(); ++s) {
       Split& split = kernel.splits[s];
       split.extent = plan.graph.axes[split.axis].extent;
@@ -460,6 +479,7 @@ bool has_products(const Kernel& kernel) {
 std::optional<MuGraph> finish_joined(GraphPlan plan, std::vector<std::vector<int64_t>> tiles,
                                      const std::vector<int64_t>& part_counts,
                                      const Machine& machine, size_t joined) {
+  if (is_library(tiles[joined - 1]) || is_library(tiles[joined])) return std::nullopt;
   const KernelPlan& own = plan.kernels[joined];
   for (size_t s = 0; s < own.splits.size(); ++s) {
     const Split& split = own.splits[s];
@@ -498,6 +518,11 @@ int stages_of(const std::vector<Statement>& body) {
 
 KernelPrice price_of(const MuGraph& graph, const Kernel& kernel, const Machine& machine,
                      Known known) {
+  if (kernel.kind == KernelKind::kLibraryGemm) {
+    const Result<LibraryGemm> gemm = library_gemm(graph, kernel);
+    SUNDOG_CHECK(gemm.ok());
+    return library_price(*gemm, machine);
+  }
   // A finished kernel has its stages, and its warps: they say which choice was made.
   std::set<std::string> wide;
   for (const Computation& c : kernel.computations) {
@@ -520,6 +545,11 @@ double predict(const MuGraph& graph, const Machine& machine, std::span<const Kno
     const Kernel& kernel = graph.kernels[k];
     us += price_of(graph, kernel, machine, k < known.size() ? known[k] : Known()).us;
     if (k == 0) continue;
+    // What a library launches waits for what is before it, and what is behind it does.
+    if (kernel.kind != KernelKind::kGraphDefined ||
+        graph.kernels[k - 1].kind != KernelKind::kGraphDefined) {
+      continue;
+    }
     us -= kernel.via == Via::kKernel ? machine.overlap_us : machine.launch_us - machine.arrive_us;
   }
   return us;

@@ -15,7 +15,7 @@ namespace sundog::search {
 // What one kernel costs best for each choice of the shared part counts, and with which tiles.
 struct SizedKernel {
   double us = 0;
-  std::vector<int64_t> tiles;  // one a split, and the choice of warps
+  std::vector<int64_t> tiles;  // one a split, and the choice of warps; none: it is the library's
 };
 
 // Tile extents worth trying along an axis of `extent` values.  `alone`: no other axis is looped,
@@ -25,7 +25,8 @@ std::vector<int64_t> tile_candidates(int64_t extent, bool looped, const Machine&
 // Numbers of parts worth trying for a reduced axis.
 std::vector<int64_t> part_candidates(int64_t extent, const Machine& machine);
 
-// The best tiles of one kernel with the part counts given.  Nothing if no size fits the device.
+// The best tiles of one kernel with the part counts given, or none where the library that it is
+// offered is faster.  Nothing if no size fits the device.
 // `near`: tiles that are good for other counts; the search then starts from them alone, and ends
 // there if they take longer than `good_enough` us.
 std::optional<SizedKernel> size_kernel(
@@ -38,7 +39,8 @@ double price_at(KernelPlan& plan, const KernelProfile& profile,
                 const std::vector<int64_t>& part_counts, const Machine& machine,
                 const std::vector<int64_t>& tiles);
 
-// The `most` best choices of tiles that the search came across, best first.
+// The `most` best choices of tiles that the search came across, best first, the library's in its
+// place.
 std::vector<SizedKernel> size_variants(KernelPlan& plan, const KernelProfile& profile,
                                        const std::vector<int64_t>& part_counts,
                                        const Machine& machine, size_t most);

@@ -44,7 +44,7 @@ class Superoptimizer {
         rounds_(banks_, machine_, space_, options.memory_bytes, limits_, workers_) {}
 
   Result<SearchReport> run() {
-    Result<Baseline> plain = baseline(program_, device_);
+    Result<Baseline> plain = baseline(program_, device_, space_);
     if (!plain.ok()) return plain.error();
     report_.unfused = std::move(plain->unfused);
     report_.bound_us = plain->bound_us;
@@ -325,9 +325,9 @@ class Superoptimizer {
 
 }  // namespace
 
-Result<Baseline> baseline(const Program& program, const Device& device) {
+Result<Baseline> baseline(const Program& program, const Device& device, const SearchSpace& space) {
   const Machine machine = machine_of(device);
-  Result<SizedPlan> sized = sized_unfused_plan(program, machine);
+  Result<SizedPlan> sized = sized_unfused_plan(program, machine, space.library_gemm);
   if (!sized.ok()) return sized.error();
   Baseline out;
   out.bound_us = program_bound(program, machine);

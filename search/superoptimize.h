@@ -91,7 +91,8 @@ struct Baseline {
   double bound_us = 0;
 };
 // Errors: no size of a kernel fits the device.
-Result<Baseline> baseline(const Program& program, const Device& device);
+Result<Baseline> baseline(const Program& program, const Device& device,
+                          const SearchSpace& space = {});
 
 // Errors: the program is not well-formed (check()), or no size of its unfused form fits the device.
 Result<SearchReport> superoptimize(const Program& program, const Device& device,

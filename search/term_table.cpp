@@ -143,7 +143,7 @@ class Ranker {
     const double count = domain(bank_, axes, machine_);
     switch (n.kind) {
       case NodeKind::kProduct:
-        return {count / machine_.tensor_rate, 0, 0};
+        return {count / tensor_peak(machine_), 0, 0};
       case NodeKind::kLinear:
         return {0, count / machine_.alu_rate, 0};
       case NodeKind::kExp:

@@ -24,6 +24,7 @@
 
 #include "core/check.h"
 #include "search/hoist_loads.h"
+#include "search/library_kernel.h"
 #include "search/roles.h"
 #include "search/size_plan.h"
 #include "search/sizes.h"
@@ -414,8 +415,11 @@ Error misfit(const PlanSizer& sizer) {
 }
 
 // The best sizes of a plan; an error where some kernel fits at none, or an axis has no parts.
-Result<SizedPlan> sized(GraphPlan plan, const Machine& machine) {
+Result<SizedPlan> sized(GraphPlan plan, const Machine& machine, bool library) {
   SizedPlan result;
+  for (KernelPlan& k : plan.kernels) {
+    if (library) offer_library(plan.graph, machine, k);
+  }
   result.part_counts.assign(plan.parts.size(), 1);
   result.tiles.resize(plan.kernels.size());
   PlanSizer sizer(plan, machine);
@@ -472,14 +476,14 @@ std::vector<TermId> long_reductions(const Program& program) {
 
 }  // namespace
 
-Result<SizedPlan> sized_unfused_plan(const Program& program, const Machine& machine) {
+Result<SizedPlan> sized_unfused_plan(const Program& program, const Machine& machine, bool library) {
   std::set<TermId> split;
-  Result<SizedPlan> best = sized(unfused_plan(program), machine);
+  Result<SizedPlan> best = sized(unfused_plan(program), machine, library);
   if (!best.ok()) return best;
   for (const TermId t : long_reductions(program)) {
     std::set<TermId> more = split;
     more.insert(t);
-    Result<SizedPlan> other = sized(unfused_plan(program, more), machine);
+    Result<SizedPlan> other = sized(unfused_plan(program, more), machine, library);
     if (!other.ok() || other->us >= best->us) continue;
     best = std::move(other);
     split = std::move(more);

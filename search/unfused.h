@@ -24,6 +24,8 @@ struct SizedPlan {
   double us = 0;
 };
 // Errors (kUnsupported): a kernel fits the device at no size.
-Result<SizedPlan> sized_unfused_plan(const Program& program, const Machine& machine);
+// `library`: a product of stored terms may be a library's.
+Result<SizedPlan> sized_unfused_plan(const Program& program, const Machine& machine,
+                                     bool library = true);
 
 }  // namespace sundog::search

@@ -324,5 +324,40 @@ TEST(Optimize, OneSeedAndOneBudgetInStatesGiveOneResult) {
   EXPECT_EQ(structures[0], structures[1]);
 }
 
+TEST(Optimize, ALargeProductIsALibrarysAndIsVerifiedRunAndStoredAsSuch) {
+  const Scratch scratch;
+  const std::string program = scratch.write(
+      "gemm.sd",
+      "program gemm(m = 4096, k = 4096, n = 4096) {\n  input a: bf16[m, k]\n  input b: bf16[k, n]\n"
+      "  output c: bf16[m, n] = sum[k](a * b)\n}\n");
+  const std::string folder = scratch.path("gemm");
+  const auto found = run_tool({"optimize", program, "--target", "h200", "--states", "2000",
+                               "--no-gpu", "--json", "--out", folder});
+  ASSERT_EQ(found.code, 0) << found.err;
+  const JsonValue best = parse_json(found.out)["best"];
+  EXPECT_TRUE(contains(best["structure"].text, "library gemm")) << best["structure"].text;
+  const JsonValue& verdict = best["verdict"];
+  EXPECT_LE(verdict["field"]["error_bound"].number, 0x1p-60);
+  EXPECT_TRUE(verdict["proof"].text.starts_with("proved")) << verdict["proof"].text;
+  EXPECT_TRUE(contains(verdict["kernel_check"].text, "passed in the emulator"));
+  EXPECT_TRUE(contains(verdict["kernel_check"].text, "equal in"))
+      << verdict["kernel_check"].text << ": residues";
+  EXPECT_TRUE(contains(scratch.read("gemm/best.cu"), "#include <cublas_v2.h>"));
+  EXPECT_TRUE(contains(scratch.read("gemm/best.mu"), "library(gemm)"));
+  EXPECT_EQ(run_tool({"verify", "--evidence", folder}).code, 0);
+  EXPECT_EQ(run_tool({"verify", program, folder + "/best.mu"}).code, 0);
+  const auto run = run_tool({"run", folder, "--on", "emulator"});
+  EXPECT_EQ(run.code, 0) << run.err << run.out;
+  EXPECT_TRUE(contains(run_tool({"show", "--cost", folder}).out, "predicted"));
+  EXPECT_TRUE(contains(run_tool({"show", "--dot", folder}).out, "library gemm"));
+
+  const std::string space = scratch.write("own.textproto", "library_gemm: false\n");
+  const auto own =
+      run_tool({"optimize", program, "--target", "h200", "--states", "2000", "--no-gpu",
+                "--no-check", "--space", space, "--json", "--out", scratch.path("own")});
+  ASSERT_EQ(own.code, 0) << own.err;
+  EXPECT_FALSE(contains(parse_json(own.out)["best"]["structure"].text, "library"));
+}
+
 }  // namespace
 }  // namespace sundog::cli
