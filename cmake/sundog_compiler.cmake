@@ -55,9 +55,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 reports these inside its own std::string, std::vector and std::variant when it inlines
   # (GCC bugs 105562, 105329, 105651); they say nothing about our code.
   target_compile_options(sundog_warnings INTERFACE -Werror
-    -Wno-error=restrict -Wno-error=maybe-uninitialized -Wno-error=stringop-overflow
-    -Wno-error=stringop-overread -Wno-error=array-bounds -Wno-error=free-nonheap-object
-    -Wno-error=dangling-pointer -Wno-error=use-after-free)
+    -Wno-restrict -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-stringop-overread
+    -Wno-array-bounds -Wno-free-nonheap-object -Wno-dangling-pointer -Wno-use-after-free)
 endif()
 
 if(SUNDOG_SANITIZE)
