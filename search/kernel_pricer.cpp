@@ -147,6 +147,7 @@ bool KernelPricer::is_outclassed(KernelPlan& plan, const KernelProfile& profile,
   }
   if (known == good.end()) return false;
   const GoodSizes& best = known->second;
+  if (plan.library && plan.library->us <= kOutclassed * limit) return false;
   return price_at(plan, profile, counts_of(best.choice, parts), machine_, best.tiles) >
          kOutclassed * limit;
 }
@@ -167,7 +168,7 @@ Price KernelPricer::work_out(const KernelBody& body, const KernelShape& shape) c
   }
   out.rivals = rivals_of(body, out.cut);
   if (space_.library_gemm) offer_library(lowerer.plan().graph, machine_, plan);
-  out.outclassed = !plan.library && is_outclassed(plan, p, parts, out, most_us_of(body));
+  out.outclassed = is_outclassed(plan, p, parts, out, most_us_of(body));
   if (out.outclassed) {
     out.us.assign(choices_.size(), kInfinite);
     out.tiles.resize(choices_.size());
