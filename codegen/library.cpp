@@ -69,7 +69,7 @@ Result<const LibraryApi*> open_library() {
   if (opened.failure.empty()) return &opened.api;
   return Error{ErrorCode::kToolMissing,
                "cuBLAS cannot be opened: " + opened.failure,
-               "install it, or search with `library_gemm: false` (sundog space)",
+               "install it, or search without `library_gemm: true` in the space",
                {}};
 }
 

@@ -121,7 +121,7 @@ Status write_shared_object(const std::string& path, const LaunchPlan& plan,
     if (!kernel.gemm) continue;
     return unsupported(
         "kernel '" + kernel.name + "' is a library's, and a saved kernel has none to call",
-        "optimize with `library_gemm: false` (sundog space)");
+        "optimize without `library_gemm: true` in the space");
   }
   const Result<std::string> compiler = find_cxx_compiler();
   if (!compiler.ok()) {

@@ -38,17 +38,21 @@ Result<SearchReport> searched(const Program& program, const SearchSpace& space =
   return superoptimize(program, h200(), space, options);
 }
 
-TEST(LibraryKernel, ALargeProductIsTheLibrarysUnlessThatIsSwitchedOff) {
+SearchSpace with_library() {
+  SearchSpace space;
+  space.library_gemm = true;
+  return space;
+}
+
+TEST(LibraryKernel, ALargeProductIsTheLibrarysWhereThatIsSwitchedOn) {
   const Program program = gemm_program("n = 4096, h = 4096, d = 4096");
-  const Result<SearchReport> report = searched(program);
+  const Result<SearchReport> report = searched(program, with_library());
   ASSERT_TRUE(report.ok()) << to_string(report.error());
   EXPECT_EQ(library_kernels(report->candidates[0].graph), 1) << report->candidates[0].structure;
   EXPECT_EQ(library_kernels(report->unfused.graph), 1);
   EXPECT_NE(report->candidates[0].structure.find("library gemm: computes"), std::string::npos);
   EXPECT_TRUE(check(report->candidates[0].graph, program).ok());
-  SearchSpace without;
-  without.library_gemm = false;
-  const Result<SearchReport> own = searched(program, without);
+  const Result<SearchReport> own = searched(program);
   ASSERT_TRUE(own.ok()) << to_string(own.error());
   for (const Candidate& c : own->candidates) EXPECT_EQ(library_kernels(c.graph), 0);
   EXPECT_EQ(library_kernels(own->unfused.graph), 0);
@@ -60,7 +64,7 @@ TEST(LibraryKernel, FusedKernelsKeepWinningWhereTheyAreFaster) {
       "program p(n = 8, h = 4096, d = 4096) {\n  input x: f16[n, h]\n  input w: f16[h, d]\n"
       "  input v: f16[h, d]\n  a[n, d] = sum[h](x * w)\n  b[n, d] = sum[h](x * v)\n"
       "  output O: f16[n, d] = a / (1 + exp(-a)) * b\n}\n");
-  const Result<SearchReport> report = searched(program);
+  const Result<SearchReport> report = searched(program, with_library());
   ASSERT_TRUE(report.ok()) << to_string(report.error());
   EXPECT_EQ(library_kernels(report->candidates[0].graph), 0) << report->candidates[0].structure;
   EXPECT_EQ(report->candidates[0].graph.kernels.size(), 1u);
