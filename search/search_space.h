@@ -22,8 +22,8 @@ struct SearchSpace {
   bool nested_parallel_loops = false;  // and in one over another axis
 
   int most_kernels = 6;
-  int most_split_axes = 1;      // reduced axes that are cut into parts at once
-  bool last_block = true;       // partial results may be joined by the last block of a group
+  int most_split_axes = 1;  // reduced axes that are cut into parts at once
+  bool last_block = true;   // partial results may be joined by the last block of a group
   // A product of stored terms may be a library's.  Off: its calls have not run on a GPU yet, and a
   // saved kernel has no library to call.
   bool library_gemm = false;

@@ -64,7 +64,7 @@ Status add_start(const proto::OptimizeOptions& options, const Program& program,
     if (print(start->program) == print(program) && start->target == device.name) {
       result.start = std::move(start->report);
     } else {
-      Result<cli::StoredReport> fitted = cli::fit_start(*start, program, device);
+      Result<cli::StoredReport> fitted = cli::fit_start(*start, program, device, result.space);
       if (!fitted.ok()) return fitted.error();
       result.start = std::move(*fitted);
     }

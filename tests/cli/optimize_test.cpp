@@ -352,8 +352,8 @@ TEST(Optimize, ALargeProductIsALibrarysAndIsVerifiedRunAndStoredAsSuch) {
   EXPECT_TRUE(contains(run_tool({"show", "--cost", folder}).out, "predicted"));
   EXPECT_TRUE(contains(run_tool({"show", "--dot", folder}).out, "library gemm"));
 
-  const auto own = run_tool({"optimize", program, "--target", "h200", "--states", "2000", "--no-gpu",
-                             "--no-check", "--json", "--out", scratch.path("own")});
+  const auto own = run_tool({"optimize", program, "--target", "h200", "--states", "2000",
+                             "--no-gpu", "--no-check", "--json", "--out", scratch.path("own")});
   ASSERT_EQ(own.code, 0) << own.err;
   EXPECT_FALSE(contains(parse_json(own.out)["best"]["structure"].text, "library"));
 }
