@@ -111,7 +111,7 @@ TEST(LibraryKernel, WhatIsNoProductOfStoredTermsIsNotOffered) {
 
 TEST(LibraryKernel, AResultAtOtherSizesKeepsIt) {
   const Program program = gemm_program("n = 4096, h = 4096, d = 4096");
-  const Result<SearchReport> report = searched(program);
+  const Result<SearchReport> report = searched(program, with_library());
   ASSERT_TRUE(report.ok());
   const Program other = gemm_program("n = 2048, h = 1024, d = 512");
   const auto moved = replan(report->candidates[0].graph, other, h200(), 2);
