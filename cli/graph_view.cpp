@@ -10,7 +10,7 @@
 namespace sundog::cli {
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') result += '\\';
@@ -157,7 +157,7 @@ std::string launch_text(const MuGraph& graph) {
 }
 
 std::string dot(const MuGraph& graph, const Program&) {
-  std::string text = "digraph " + quoted(graph.name) +
+  std::string text = "digraph " + in_quotes(graph.name) +
                      " {\n  rankdir=TB; node [fontname=\"monospace\", fontsize=10];\n";
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
     const DeviceTensor& tensor = graph.tensors[t];
@@ -165,22 +165,24 @@ std::string dot(const MuGraph& graph, const Program&) {
                          : tensor.role == TensorRole::kOutput ? "palegreen"
                                                               : "lightgrey";
     text += "  t" + std::to_string(t) + " [shape=box, style=filled, fillcolor=" + colour +
-            ", label=" + quoted(tensor.decl.name + "\n" + shape_text(tensor.decl) + "\n") + "];\n";
+            ", label=" + in_quotes(tensor.decl.name + "\n" + shape_text(tensor.decl) + "\n") +
+            "];\n";
   }
   for (size_t k = 0; k < graph.kernels.size(); ++k) {
     const Kernel& kernel = graph.kernels[k];
     const std::string prefix = "k" + std::to_string(k) + "c";
     text += "  subgraph cluster" + std::to_string(k) +
-            " {\n    label=" + quoted(kernel.name + ": " + place_text(kernel)) + ";\n";
+            " {\n    label=" + in_quotes(kernel.name + ": " + place_text(kernel)) + ";\n";
     for (size_t c = 0; c < kernel.computations.size(); ++c) {
       const Computation& computation = kernel.computations[c];
       const bool shared = computation.storage == Storage::kShared;
-      text += "    " + prefix + std::to_string(c) + " [shape=" + (shared ? "box3d" : "ellipse") +
-              ", label=" +
-              quoted(computation.name + " = " +
-                     term_text(graph, static_cast<uint32_t>(k), computation) + "\n" +
-                     (shared ? "shared " : "reg ") + std::string(name(computation.dtype)) + "\n") +
-              "];\n";
+      text +=
+          "    " + prefix + std::to_string(c) + " [shape=" + (shared ? "box3d" : "ellipse") +
+          ", label=" +
+          in_quotes(computation.name + " = " +
+                    term_text(graph, static_cast<uint32_t>(k), computation) + "\n" +
+                    (shared ? "shared " : "reg ") + std::string(name(computation.dtype)) + "\n") +
+          "];\n";
     }
     text += "  }\n";
     for (size_t c = 0; c < kernel.computations.size(); ++c) {
@@ -201,7 +203,7 @@ std::string dot(const MuGraph& graph, const Program&) {
 }
 
 std::string dot(const Program& program) {
-  std::string text = "digraph " + quoted(program.name) +
+  std::string text = "digraph " + in_quotes(program.name) +
                      " {\n  rankdir=TB; node [fontname=\"monospace\", fontsize=10];\n";
   std::vector<TermId> roots;
   for (const Output& output : program.outputs) roots.push_back(output.value);
@@ -215,15 +217,16 @@ std::string dot(const Program& program) {
     const std::string label =
         (named == names.end() ? "" : named->second + " = ") + print_term(program, id);
     text += "  " + node + " [shape=" + (input ? "box" : "ellipse") +
-            ", label=" + quoted(label.size() > 60 ? label.substr(0, 57) + "..." : label) + "];\n";
+            ", label=" + in_quotes(label.size() > 60 ? label.substr(0, 57) + "..." : label) +
+            "];\n";
     for (const TermId operand : operands(program.terms[id])) {
       text += "  n" + std::to_string(operand) + " -> " + node + ";\n";
     }
   }
   for (const Output& output : program.outputs) {
     text +=
-        "  " + quoted(output.tensor.name) + " [shape=box, style=filled, fillcolor=palegreen];\n";
-    text += "  n" + std::to_string(output.value) + " -> " + quoted(output.tensor.name) + ";\n";
+        "  " + in_quotes(output.tensor.name) + " [shape=box, style=filled, fillcolor=palegreen];\n";
+    text += "  n" + std::to_string(output.value) + " -> " + in_quotes(output.tensor.name) + ";\n";
   }
   return text + "}\n";
 }
