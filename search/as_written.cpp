@@ -120,45 +120,42 @@ class RowKernel {
     return tile;
   }
 
-  TermId value_of(TermId term, bool anew) {
+  TermId value_of(TermId term) {
     TermGraph& to = kernel_.kernel.terms;
     TermCopier copier(program_.terms, to, index_of_);
     copier.replace = [&](TermId t) -> std::optional<TermId> {
       const auto known = computed_.find(t);
-      if (known == computed_.end() || (anew && t == term)) return {};
+      if (known == computed_.end()) return {};
       return to.local(known->second, AxisSet::of(kernel_.kernel.computations[known->second].axes));
     };
     return copier.copy(term);
   }
 
-  uint32_t compute(TermId term) {
+  // Gives the computation.
+  uint32_t add(TermId term, AxisSet axes, std::string name) {
     Computation c;
-    c.name = name_of(term);
-    c.axes = tile_of(program_.terms.axes(term));
-    c.value = value_of(term, true);
-    kernel_.wide.insert(c.name);
+    c.name = std::move(name);
+    c.axes = tile_of(axes);
+    c.value = value_of(term);
     const auto id = static_cast<uint32_t>(kernel_.kernel.computations.size());
     kernel_.kernel.computations.push_back(std::move(c));
     kernel_.kernel.body.push_back({Compute{id}});
-    computed_[term] = id;
     return id;
+  }
+
+  void compute(TermId term) {
+    const uint32_t id = add(term, program_.terms.axes(term), name_of(term));
+    kernel_.wide.insert(kernel_.kernel.computations[id].name);
+    computed_[term] = id;
   }
 
   void store(uint32_t o) {
     const Output& output = program_.outputs[o];
+    const AxisSet axes = output_axes(output);
     const auto known = computed_.find(output.value);
-    uint32_t id = 0;
-    if (known != computed_.end() && program_.terms.axes(output.value) == output_axes(output)) {
-      id = known->second;
-    } else {
-      Computation c;
-      c.name = fresh_name(output.tensor.name);
-      c.axes = tile_of(output_axes(output));
-      c.value = value_of(output.value, false);
-      id = static_cast<uint32_t>(kernel_.kernel.computations.size());
-      kernel_.kernel.computations.push_back(std::move(c));
-      kernel_.kernel.body.push_back({Compute{id}});
-    }
+    const bool ready = known != computed_.end() && program_.terms.axes(output.value) == axes;
+    const uint32_t id =
+        ready ? known->second : add(output.value, axes, fresh_name(output.tensor.name));
     const auto tensor = static_cast<uint32_t>(program_.inputs.size()) + o;
     auto index = default_index(kernel_.kernel, plan_.graph.tensors[tensor].decl);
     kernel_.kernel.body.push_back({Store{id, tensor, std::move(index)}});
