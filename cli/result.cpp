@@ -288,7 +288,7 @@ bool fits_arguments(const LibraryGemm& gemm, const PlanKernel& kernel, const Lau
     const auto elements = [&](const std::vector<PlanTensor>& tensors) {
       return index < tensors.size() && tensors[index].dtype == dtype ? tensors[index].elements : 0;
     };
-    int64_t room = (plan.workspace_bytes - plan.library_bytes - a.offset) / bytes(dtype);
+    int64_t room = (plan.library_offset() - a.offset) / bytes(dtype);
     if (a.kind == PlanArgument::Kind::kInput) room = elements(plan.inputs);
     if (a.kind == PlanArgument::Kind::kOutput) room = elements(plan.outputs);
     const auto last = static_cast<double>(m.offset) +

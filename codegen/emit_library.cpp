@@ -124,7 +124,7 @@ std::string library_call(const LaunchPlan& plan, const PlanKernel& kernel,
          library_operation(gemm.a) + ", " + number(gemm.n) + ", " + number(gemm.m) + ", " +
          number(gemm.k) + ", " + matrix(gemm.b) + matrix(gemm.a) + library_type(gemm.operands) +
          ", " + matrix(gemm.c) + library_type(gemm.result) + ", " + number(gemm.batch) +
-         ", static_cast<char*>(workspace) + " + number(plan.workspace_bytes - plan.library_bytes) +
+         ", static_cast<char*>(workspace) + " + number(plan.library_offset()) +
          ", stream)) return error;";
 }
 

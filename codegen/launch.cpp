@@ -78,10 +78,7 @@ Result<Loaded> load(Gpu& gpu, const GpuJob& job, const CheckData& data,
                     const MeasureOptions& options) {
   Loaded loaded;
   if (job.plan.library_bytes > 0) {
-    const Result<const LibraryApi*> api =
-        options.library == nullptr ? open_library() : options.library;
-    if (!api.ok()) return api.error();
-    Result<LibraryHandle> library = LibraryHandle::make(**api);
+    Result<LibraryHandle> library = LibraryHandle::open(options.library);
     if (!library.ok()) return library.error();
     loaded.library = std::move(*library);
   }
@@ -129,8 +126,8 @@ Status call_library(Gpu& gpu, const LaunchPlan& plan, const LibraryGemm& gemm, c
   const auto at = [&](const GemmMatrix& matrix) {
     return reinterpret_cast<void*>(pointers[matrix.tensor]);
   };
-  const int64_t offset = plan.workspace_bytes - plan.library_bytes;
-  const DevicePointer workspace = loaded.workspace.pointer() + static_cast<DevicePointer>(offset);
+  const DevicePointer workspace =
+      loaded.workspace.pointer() + static_cast<DevicePointer>(plan.library_offset());
   return loaded.library->gemm(gemm, at(gemm.a), at(gemm.b), at(gemm.c),
                               reinterpret_cast<void*>(workspace),
                               static_cast<size_t>(plan.library_bytes), gpu.stream());

@@ -57,7 +57,7 @@ Buffers make_buffers(const LaunchPlan& plan, void* const* inputs, void* const* o
   buffers.first_workspace = buffers.handed_over.size();
   for (auto place = offsets.begin(); place != offsets.end(); ++place) {
     const auto next = std::next(place);
-    const int64_t end = next == offsets.end() ? plan.workspace_bytes - plan.library_bytes : *next;
+    const int64_t end = next == offsets.end() ? plan.library_offset() : *next;
     TensorMemory& memory =
         buffers.workspace.emplace_back(static_cast<size_t>(std::max<int64_t>(end - *place, 0)),
                                        *place < plan.zeroed_bytes ? std::byte{0} : kPoison);

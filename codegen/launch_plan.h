@@ -70,6 +70,7 @@ struct LaunchPlan {
   int64_t zeroed_bytes = 0;
   // The last bytes of the workspace are the library's, so that its calls may be captured.
   int64_t library_bytes = 0;
+  int64_t library_offset() const { return workspace_bytes - library_bytes; }
   std::vector<PlanKernel> kernels;
   bool operator==(const LaunchPlan&) const = default;
 };

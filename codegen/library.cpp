@@ -62,8 +62,7 @@ Opened open_anew() {
   return opened;
 }
 
-}  // namespace
-
+// Error: kToolMissing, with what the loader says.
 Result<const LibraryApi*> open_library() {
   static const Opened opened = open_anew();
   if (opened.failure.empty()) return &opened.api;
@@ -72,6 +71,8 @@ Result<const LibraryApi*> open_library() {
                "install it, or search without `library_gemm: true` in the space",
                {}};
 }
+
+}  // namespace
 
 int64_t library_workspace_bytes(int architecture) {
   return (architecture >= 90 ? int64_t{32} : int64_t{4}) << 20;
@@ -95,6 +96,12 @@ Result<LibraryHandle> LibraryHandle::make(const LibraryApi& api) {
   SUNDOG_RETURN_IF_ERROR(
       library_status(api.set_math_mode(state->handle, kExactReduction), "cublasSetMathMode"));
   return LibraryHandle(std::move(state));
+}
+
+Result<LibraryHandle> LibraryHandle::open(const LibraryApi* api) {
+  const Result<const LibraryApi*> opened = api == nullptr ? open_library() : api;
+  if (!opened.ok()) return opened.error();
+  return make(**opened);
 }
 
 Status LibraryHandle::gemm(const LibraryGemm& gemm, const void* a, const void* b, void* c,

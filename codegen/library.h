@@ -26,9 +26,6 @@ struct LibraryApi {
               long long stride_c, int batch, int compute, int algorithm);
 };
 
-// Error: kToolMissing, with what the loader says.
-Result<const LibraryApi*> open_library();
-
 // Bytes of workspace that the library asks for on an architecture (80, 90), as its manual has it.
 int64_t library_workspace_bytes(int architecture);
 
@@ -36,6 +33,9 @@ int64_t library_workspace_bytes(int architecture);
 class LibraryHandle {
  public:
   static Result<LibraryHandle> make(const LibraryApi& api);
+  // Of `api` or, where that is null, of this machine's library.  Error: kToolMissing, with what the
+  // loader says.
+  static Result<LibraryHandle> open(const LibraryApi* api);
 
   // Enqueues c = a b into `stream`.  Pointers are to the tensors, before the offsets of `gemm`;
   // `workspace` lies at a multiple of 256 bytes.  The context is current.  Nothing is allocated and

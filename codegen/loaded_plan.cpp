@@ -99,11 +99,9 @@ Result<LoadedPlan> LoadedPlan::load(const DriverApi& api, int ordinal, const std
       driver_status(api, api.module_load(&state->module, cubin.data()), "cuModuleLoadData"));
   state->needs_workspace = plan.workspace_bytes > 0;
   state->library_bytes = plan.library_bytes;
-  state->library_offset = plan.workspace_bytes - plan.library_bytes;
+  state->library_offset = plan.library_offset();
   if (plan.library_bytes > 0) {
-    const Result<const LibraryApi*> opened = library == nullptr ? open_library() : library;
-    if (!opened.ok()) return opened.error();
-    Result<LibraryHandle> handle = LibraryHandle::make(**opened);
+    Result<LibraryHandle> handle = LibraryHandle::open(library);
     if (!handle.ok()) return handle.error();
     state->library = std::move(*handle);
   }
