@@ -3,6 +3,7 @@
     torch_bench.py [--families llama,gpt2,qk_norm_lora] [--shapes decode1,decode8,decode16,prefill512]
                    [--results DIR] [--budget 5s or a number of states] [--prepare] [--rank] [--out FILE.json]
                    [--baselines eager,max-autotune] [--against eager|max-autotune] [--within 55s] [--seconds N]
+                   [--device cuda:1]
 
 With --prepare nothing is timed and no GPU is needed: the subgraphs of the blocks are searched for and their
 results put into --results, to be taken along.
@@ -91,17 +92,18 @@ def pieces(kernel, x):
     """What a call is made of."""
     call = kernel.run.__globals__
     y = torch.empty_like(x)
-    stream = call["stream_of"](0)
+    device = x.get_device()
+    stream = call["stream_of"](device)
     packed = call["pack"](call["kernel"], 0, stream, 0, x.data_ptr(), x.data_ptr(), y.data_ptr())
     shape, stride = tuple(x.shape), tuple(x.stride())
-    checks = lambda: x.dtype is torch.float32 and x.shape == shape and x.get_device() == 0 and x.stride() == stride  # noqa: E731
+    checks = lambda: x.dtype is torch.float32 and x.shape == shape and x.get_device() == device and x.stride() == stride  # noqa: E731
     return {
         "piece: nothing": enqueue_us(lambda: None),
         "piece: checks of one tensor": enqueue_us(checks),
         "piece: its address": enqueue_us(x.data_ptr),
         "piece: memory of the output": enqueue_us(lambda: call["empty"](shape, stride, torch.float32)),
         "piece: the same by torch.empty_strided": enqueue_us(lambda: torch.empty_strided(shape, stride, dtype=x.dtype, device=x.device)),
-        "piece: the stream": enqueue_us(lambda: call["stream_of"](0)),
+        "piece: the stream": enqueue_us(lambda: call["stream_of"](device)),
         "piece: packing": enqueue_us(lambda: call["pack"](1, 2, 3, 4, 5, 6, 7)),
         "piece: the call into the library, with the launch": enqueue_us(lambda: call["launch"](packed)),
     }  # fmt: skip
@@ -199,7 +201,7 @@ def rank(args):
         try:
             better = sundog.optimize(
                 kernel.program, start=kernel.to_bytes(), no_search=True, target=kernel.target, no_check=True, cache=False,
-                within=args.within,
+                within=args.within, gpu=torch.cuda.current_device(),
             )  # fmt: skip
             better.save(path)
             candidates = [(c.predicted_us, c.measured_us) for c in better.result.report.candidates]
@@ -267,6 +269,7 @@ def main():
     for name, otherwise in (
         ("families", ",".join(SIZES)), ("shapes", ",".join(SHAPES)), ("results", "results"), ("budget", "5s"),
         ("out", "torch_bench.json"), ("baselines", "eager,max-autotune"), ("against", "eager"), ("within", "55s"),
+        ("device", "cuda"),
     ):  # fmt: skip
         parser.add_argument("--" + name, default=otherwise)
     parser.add_argument("--top", type=int, default=6, help="candidates that are timed")
@@ -281,6 +284,8 @@ def main():
     args.families, args.shapes = [f for f in args.families.split(",") if f], [s for s in args.shapes.split(",") if s]
     if args.prepare:
         return prepare(args)
+    if torch.device(args.device).index is not None:
+        torch.cuda.set_device(args.device)
     found = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "sundog": sundog.version(), "rows": []}
     ways = [*filter(None, args.baselines.split(",")), "sundog"]
     if args.warm:

@@ -5,7 +5,7 @@
 #
 #   benchmarks/gpu/torch_bundle.sh [--out DIR] [--budget TIME|STATES] [--no-results]
 #
-# There: ./run.sh [arguments of torch_bench.py]
+# There: [DEVICE=cuda:1] [SKIP_TESTS=1] [SKIP_BENCH=1] ./run.sh [arguments of torch_bench.py]
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.."
 
@@ -33,17 +33,25 @@ gcc -O2 -I. benchmarks/gpu/launch_overhead.c -o "$bundle/launch_overhead" -L"$bu
 
 cat >"$bundle/run.sh" <<'TEXT'
 #!/usr/bin/env bash
-# Contract tests, then the benchmark; everything it writes goes to $OUT (default: out).
+# Contract tests, then the benchmark, on $DEVICE (default: cuda); everything it writes goes to $OUT (default: out).
+# Where there are two GPUs, those tests are run that want both.
 set -uo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")"
 out=${OUT:-out}
 mkdir -p "$out"
 export PYTHONPATH=$PWD SUNDOG_CACHE_DIR=${SUNDOG_CACHE_DIR:-$PWD/cache} PYTHONDONTWRITEBYTECODE=1
+export SUNDOG_TEST_DEVICE=${DEVICE:-cuda}
+tests() { # TIME LINES SUITE...
+  (cd tests && timeout "$1" python3 -m unittest -v "${@:3}" 2>&1) | tee "$out/$3.log" | tail -n "$2"
+}
 if [[ ${SKIP_TESTS:-0} == 0 ]]; then
-  (cd tests && SUNDOG_TEST_DEVICE=cuda timeout 240 python3 -m unittest -v test_torch 2>&1) | tee "$out/test_torch.log" | tail -n 40
-  (cd tests && SUNDOG_TEST_DEVICE=cuda timeout 120 python3 -m unittest test_blocks 2>&1) | tee "$out/test_blocks.log" | tail -n 12
+  tests 240 40 test_torch
+  tests 240 20 test_devices
+  tests 120 12 test_blocks
 fi
-python3 torch_bench.py --out "$out/torch_bench.json" "$@" 2>&1 | tee "$out/torch_bench.log"
+if [[ ${SKIP_BENCH:-0} == 0 ]]; then
+  python3 torch_bench.py --device "$SUNDOG_TEST_DEVICE" --out "$out/torch_bench.json" "$@" 2>&1 | tee "$out/torch_bench.log"
+fi
 [[ -d results ]] && tar czf "$out/results.tgz" results
 TEXT
 chmod +x "$bundle/run.sh"

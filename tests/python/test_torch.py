@@ -269,7 +269,7 @@ class Contract(unittest.TestCase):
 
 
 @support.needs_torch
-@unittest.skipUnless(support.DEVICE == "cuda", "no GPU: NOT TESTED")
+@unittest.skipUnless(support.ON_GPU, "no GPU: NOT TESTED")
 class OnGpu(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -280,7 +280,7 @@ class OnGpu(unittest.TestCase):
     def test_is_captured_into_a_cuda_graph(self):
         x, g, w = (t.clone() for t in self.args)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        with torch.cuda.device(support.DEVICE), torch.cuda.graph(graph, stream=torch.cuda.Stream()):
             y = self.fused(x, g, w)
         for seed in range(3):
             torch.manual_seed(seed)
@@ -290,7 +290,8 @@ class OnGpu(unittest.TestCase):
 
     def test_launches_on_the_current_stream(self):
         x, g, w = self.args
-        stream = torch.cuda.Stream()
+        stream = torch.cuda.Stream(support.DEVICE)
+        stream.wait_stream(torch.cuda.current_stream(support.DEVICE))
         with torch.cuda.stream(stream):
             torch.cuda._sleep(50_000_000)
             late = x * 1
@@ -298,15 +299,6 @@ class OnGpu(unittest.TestCase):
         self.assertFalse(stream.query(), "a launch waits for nothing")
         stream.synchronize()
         torch.testing.assert_close(y, rms_norm_linear(x, g, w), rtol=1e-3, atol=1e-3)
-
-    def test_other_devices(self):
-        if torch.cuda.device_count() < 2:
-            self.skipTest("one GPU: NOT TESTED")
-        args = [t.to("cuda:1") for t in self.args]
-        with self.assertRaisesRegex(sundog.SundogError, "is on cuda:1"):
-            self.fused(*args)
-        other = st.optimize(rms_norm_linear, args, **OPTIONS)
-        torch.testing.assert_close(other(*args), rms_norm_linear(*args), rtol=1e-3, atol=1e-3)
 
     def test_saved_kernels_run_without_the_library(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -140,6 +140,8 @@ class Lowering:
         return self.values[node]
 
     def _lowered(self, node: Any) -> Any:
+        for operand in node.all_input_nodes:
+            self.value_of(operand)  # what fails there is not of this node
         self.culprit = node.name
         return as_stored(self.builder, node, lower_node(self.builder, node, self.value_of))
 
@@ -322,7 +324,7 @@ class Compiler:
             search.setdefault("no_gpu", True)
             search.setdefault("target", "h200")
         else:
-            search.setdefault("gpu", device.index or 0)
+            search.setdefault("gpu", torch.cuda.current_device() if device.index is None else device.index)
         kernel = optimized(program, search)
         inputs = [Expected(n.name, n.meta["val"], n.meta.get("sundog_align", 16)) for n in group.inputs]
         outputs = [Expected(n.name, n.meta["val"]) for n in group.outputs]
@@ -372,7 +374,7 @@ class Compiler:
                 if node.op == "get_attr":
                     setattr(root, node.target, getattr(self.module, node.target))
                 env[node] = graph.node_copy(node)
-            elif node.op == "call_function" and node not in partition.group_of and not partition.is_view(node):
+            elif node.op == "call_function" and node not in partition.group_of and not partition.belongs_to_nobody(node):
                 units.append((partition.level[node], position[node], node))
         for group in calls:
             units.append((group.level, len(position), group))

@@ -140,6 +140,7 @@ HEAVY: set[Any] = set()  # matrix products
 COPIES: set[Any] = set()  # results are numbers of an operand
 REDUCTIONS: set[Any] = set()
 JOINS: set[Any] = set()  # tensors put side by side
+CONSTANTS: set[Any] = set()  # made from nothing
 
 
 def lowers(*targets: str, into: set[Any] | None = None) -> Callable[[Lower], Lower]:
@@ -296,7 +297,7 @@ def _not(b: Builder, x: Ref) -> Ref:
 # Made from nothing ------------------------------------------------------------------------------------
 
 
-@lowers("arange.start_step", "arange.start", "arange.default")
+@lowers("arange.start_step", "arange.start", "arange.default", into=CONSTANTS)
 def _arange(b: Builder, *limits: Any, **_: Any) -> Ref:
     start, end, step = (0, limits[0], 1) if len(limits) == 1 else (*limits, 1)[:3]
     if not all(isinstance(v, int) for v in (start, end, step)):
@@ -307,7 +308,7 @@ def _arange(b: Builder, *limits: Any, **_: Any) -> Ref:
     return value if start == 0 else b.elementwise("add", value, start)
 
 
-@lowers("full")
+@lowers("full", into=CONSTANTS)
 def _full(b: Builder, shape: Sequence[int], value: Any, **_: Any) -> Ref:
     return b.expand(b.constant(value), shape)
 
@@ -327,7 +328,7 @@ def _ones_like(b: Builder, x: Ref, **_: Any) -> Ref:
     return _full_like(b, x, 1)
 
 
-@lowers("scalar_tensor")
+@lowers("scalar_tensor", into=CONSTANTS)
 def _scalar_tensor(b: Builder, value: Any, **_: Any) -> Ref:
     return b.constant(value)
 

@@ -8,7 +8,8 @@ same level. Connected operators of one level are a group. Levels only grow along
 on one another in a circle.
 
 Views belong to nobody: each group reads through the views of its inputs, and a view that an eager operator or
-the caller wants is a view as ever.
+the caller wants is a view as ever. So it is with constants (a mask of indices, a scalar), which every group makes for
+itself.
 """
 
 from __future__ import annotations
@@ -58,6 +59,14 @@ class Partition:
             return self.is_view(node.args[0])
         return node.target in lowering.VIEWS
 
+    def is_constant(self, node: Any) -> bool:
+        """Whether it is made from nothing: a part of every program that reads it, on whatever device it was made."""
+        made = node.op == "call_function" and node.target in lowering.CONSTANTS and node not in self.reasons
+        return made and _why_result(node) is None
+
+    def belongs_to_nobody(self, node: Any) -> bool:
+        return self.is_view(node) or self.is_constant(node)
+
     def is_part(self, node: Any) -> bool:
         """Whether it is one result of an operator that has several."""
         return node.op == "call_function" and node.target is operator.getitem and not self.is_view(node)
@@ -76,21 +85,19 @@ class Partition:
             return self.why_eager(node.args[0])
         if node.target not in lowering.OPERATORS:
             return "it has no form in a program"
-        values = [v for v in node.meta.get("val", ()) if v is not None] if isinstance(node.meta.get("val"), (tuple, list)) else [node.meta.get("val")]
-        for value in values:
-            if not isinstance(value, torch.Tensor):
-                return "its result is no tensor"
-            if any(not isinstance(e, int) for e in value.shape):
-                return "its shape is symbolic"
-            if any(e == 0 for e in value.shape):
-                return "its result is empty"
-        return self._why_operands(node)
+        return _why_result(node) or self._why_operands(node)
 
     def _why_operands(self, node: Any) -> str | None:
+        found = node.meta.get("val")
+        devices = {v.device for v in (found if isinstance(found, (tuple, list)) else [found]) if isinstance(v, torch.Tensor)}
         for operand in node.all_input_nodes:
             value = operand.meta.get("val")
             if isinstance(value, torch.Tensor) and value.is_complex():
                 return "an operand is complex"
+            if isinstance(value, torch.Tensor) and not self.is_constant(self.base(operand)):
+                devices.add(value.device)
+        if len(devices) > 1:
+            return f"it reads and writes on several devices ({', '.join(sorted(map(str, devices)))})"
         if node.target in lowering.HEAVY and (rows := _rows(node)) > self.max_rows:
             return f"a matrix product of {rows} rows, for which the library's kernel is faster"
         return None
@@ -108,7 +115,7 @@ class Partition:
             above = [levels[n] for n in node.all_input_nodes]
             level = max((lv for lv, _ in above), default=0)
             full = any(f for lv, f in above if lv == level)
-            if self.is_view(node) or self.is_part(node):
+            if self.belongs_to_nobody(node) or self.is_part(node):
                 levels[node] = (level, full)
             elif (reason := self.why_eager(node)) is not None:
                 self.reasons.setdefault(node, reason)
@@ -133,7 +140,7 @@ class Partition:
 
     def _computed(self, node: Any) -> bool:
         """Whether a node can be part of a group."""
-        return node.op == "call_function" and not self.is_view(node) and node not in self.reasons and not (
+        return node.op == "call_function" and not self.belongs_to_nobody(node) and node not in self.reasons and not (
             self.is_part(node) and node.args[0] in self.reasons
         )
 
@@ -240,7 +247,8 @@ class Partition:
         for node in group.nodes:
             self.group_of[node] = group
             if not self.is_part(node):
-                inputs |= {self.base(operand) for operand in node.all_input_nodes} - members
+                read = {self.base(operand) for operand in node.all_input_nodes}
+                inputs |= {value for value in read - members if not self.is_constant(value)}
         order = {node: i for i, node in enumerate(self.graph.nodes)}
         group.outputs = list(outputs)
         group.inputs = sorted(inputs, key=lambda node: order[node])
@@ -260,9 +268,22 @@ class Partition:
 
     def give_up(self, group: Group, reason: str, culprit: str | None) -> None:
         """Leaves a group to PyTorch, or only the operator that is to blame."""
-        blamed = [n for n in group.nodes if n.name == culprit]
+        blamed = [n for n in self.graph.nodes if n.name == culprit and (n in group.nodes or self.is_constant(n))]
         for node in blamed or group.nodes:
             self.reasons[node] = reason
+
+
+def _why_result(node: Any) -> str | None:
+    """Why a program cannot have such a result, or None."""
+    found = node.meta.get("val")
+    for value in [v for v in found if v is not None] if isinstance(found, (tuple, list)) else [found]:
+        if not isinstance(value, torch.Tensor):
+            return "its result is no tensor"
+        if any(not isinstance(e, int) for e in value.shape):
+            return "its shape is symbolic"
+        if any(e == 0 for e in value.shape):
+            return "its result is empty"
+    return None
 
 
 def _fits(group: Group) -> bool:

@@ -146,7 +146,8 @@ class FusedKernel:
         else:
             stream = torch._C._cuda_getCurrentRawStream(self._index)
             scratch = self._workspace(stream) if self.workspace_bytes else None
-            self._loaded.launch(inputs, outputs, 0 if scratch is None else scratch.data_ptr(), stream)
+            with torch.cuda.device(self._index):  # a saved kernel is launched on the current one
+                self._loaded.launch(inputs, outputs, 0 if scratch is None else scratch.data_ptr(), stream)
         return results[0] if self._single else tuple(results)
 
     def _in_order(self, expected: Expected, value: torch.Tensor) -> torch.Tensor:
@@ -158,6 +159,9 @@ class FusedKernel:
         """Memory between the kernels. Where some of it has to be 0, a stream keeps its own: launches leave it so."""
         if not self.zeroed_bytes:
             return torch.empty(self.workspace_bytes, dtype=torch.uint8, device=self.device)
+        if torch._C._cuda_getDevice() != self._index:
+            with torch.cuda.device(self._index):  # where the stream is that may be capturing
+                return self._workspace(stream)
         if torch.cuda.is_current_stream_capturing():  # memory of the graph, cleared whenever it runs
             return torch.zeros(self.workspace_bytes, dtype=torch.uint8, device=self.device)
         if stream not in self._workspaces:
