@@ -61,13 +61,13 @@ GroupRing::GroupRing(uint64_t seed, Rounding rounding, Limits limits)
     base = field_.power(field_.from_word(prf(seed, key, 0x67)), (primes.p - 1) / primes.q);
     if (base == 0) base = 1;
   }
-  for (int window = 0; window < 7; ++window) {  // 56 bits hold every exponent below q
-    auto& row = powers_.emplace_back();
+  for (auto& row : powers_) {
     row[0] = field_.one();
-    for (size_t j = 1; j < row.size(); ++j) row[j] = field_.mul(row[j - 1], base);
+    row[1] = base;
+    for (size_t j = 2; j < row.size(); ++j) row[j] = field_.mul(row[j / 2], row[j - j / 2]);
     base = field_.mul(row.back(), base);
   }
-  exponents_.push_back({0, field_.one(), integer(0), false});
+  exponents_.push_back({0, field_.one(), integer(0), false, 0});
   exponent_of_residue_.emplace(0, 0);
   products_.emplace_back();
   product_weights_.push_back({field_.one(), companion_.one()});
@@ -158,8 +158,11 @@ Value GroupRing::constant(const Number& number) {
     v.kind = number.is_negative() ? Kind::kMinusInfinity : Kind::kPlusInfinity;
     return v;
   }
-  const Value numerator = integer(number.numerator()), denominator = integer(number.denominator());
-  if (number.numerator() == 0) return numerator;
+  const Value numerator = integer(number.numerator());
+  if (number.numerator() == 0 || (number.denominator() == 1 && number.exponent() == 0)) {
+    return numerator;
+  }
+  const Value denominator = integer(number.denominator());
   Value v = mul(numerator, reciprocal(denominator));
   Value ten = integer(10);
   const int exponent = number.exponent();

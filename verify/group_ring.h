@@ -143,6 +143,7 @@ class GroupRing {
     uint64_t weight = 0;   // the image of X^value
     Value value;
     bool nested = false;
+    uint32_t inverse = 0;  // X^-value, once it was asked for
   };
   enum class GeneratorKind : uint8_t { kReciprocal, kRoot, kLog };
   struct Generator {
@@ -223,7 +224,8 @@ class GroupRing {
   uint64_t work_ = 0, looked_at_clock_ = 0;  // products so far, and when the time was looked at
   Limits limits_;
   PrimeField field_, companion_;
-  std::vector<std::array<uint64_t, 256>> powers_;  // g^(j 256^i)
+  static constexpr int kWindow = 6;  // bits; ten windows hold every exponent below q
+  std::array<std::array<uint64_t, 1 << kWindow>, 10> powers_;  // g^(j 2^(kWindow i))
 
   std::deque<std::vector<Term>> sums_;  // a deque: spans of a sum outlive the making of others
   size_t term_count_ = 0;

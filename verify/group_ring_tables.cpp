@@ -31,8 +31,9 @@ Value GroupRing::oracle(uint64_t key) { return plain(residue(prf(key, 0x73)), {1
 uint64_t GroupRing::subgroup_power(uint64_t q_residue) const {
   uint64_t exponent = companion_.to_int(q_residue), result = field_.one();
   for (const auto& row : powers_) {
-    if (exponent & 255) result = field_.mul(result, row[exponent & 255]);
-    exponent >>= 8;
+    const uint64_t digit = exponent % row.size();
+    if (digit != 0) result = field_.mul(result, row[digit]);
+    exponent >>= kWindow;
   }
   return result;
 }
@@ -86,7 +87,7 @@ uint32_t GroupRing::add_exponent(uint64_t residue, uint64_t weight, const Value&
       exponent_of_residue_.emplace(residue, static_cast<uint32_t>(exponents_.size()));
   const uint32_t id = at->second;
   if (is_new) {
-    exponents_.push_back({residue, weight, value, nested});
+    exponents_.push_back({residue, weight, value, nested, 0});
     widest_exponent_ = growth_of_both(widest_exponent_, value.growth);
     return id;
   }
@@ -139,7 +140,12 @@ uint32_t GroupRing::exponent_product(uint32_t a, uint32_t b) {
 uint32_t GroupRing::exponent_inverse(uint32_t a) {
   if (a == 0) return 0;
   const Exponent& x = exponents_[a];
-  return add_exponent(field_.neg(x.residue), field_.inverse(x.weight), neg(x.value), x.nested);
+  if (x.inverse != 0) return x.inverse;
+  const uint32_t id =
+      add_exponent(field_.neg(x.residue), field_.inverse(x.weight), neg(x.value), x.nested);
+  exponents_[a].inverse = id;
+  exponents_[id].inverse = a;
+  return id;
 }
 
 // ---- products of generators

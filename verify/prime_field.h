@@ -40,7 +40,7 @@ class PrimeField {
     return r >= modulus_ ? r - modulus_ : r;
   }
   uint64_t power(uint64_t a, uint64_t exponent) const;
-  uint64_t inverse(uint64_t a) const { return power(a, modulus_ - 2); }  // of 0: 0
+  uint64_t inverse(uint64_t a) const;  // of 0: 0
 
   uint64_t from_int(int64_t value) const;
   // The number in [0, modulus) that a residue stands for.

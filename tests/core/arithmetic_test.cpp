@@ -27,6 +27,9 @@ TEST(ArithmeticTest, TellsPrimes) {
     EXPECT_EQ(is_prime(n), prime) << n;
   }
   EXPECT_TRUE(is_prime((uint64_t{1} << 61) - 1));
+  EXPECT_TRUE(is_prime(18446744073709551557u));  // the largest below 2^64
+  EXPECT_FALSE(is_prime(18446744073709551615u));
+  EXPECT_FALSE(is_prime(uint64_t{4294967291u} * 4294967279u));  // the two largest below 2^32
   EXPECT_FALSE(is_prime(3215031751));           // a strong pseudoprime to the bases 2, 3, 5, 7
   EXPECT_FALSE(is_prime(3825123056546413051));  // and this one to all up to 31
 }

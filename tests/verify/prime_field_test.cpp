@@ -24,6 +24,11 @@ TEST(PrimeField, ArithmeticAgreesWithWideIntegers) {
       EXPECT_EQ(f.mul(x, f.inverse(x)), f.one());
     }
   }
+  EXPECT_EQ(f.inverse(0), 0u);
+  EXPECT_EQ(f.inverse(f.one()), f.one());
+  EXPECT_EQ(f.inverse(f.from_int(-1)), f.from_int(-1));
+  EXPECT_EQ(f.inverse(1), f.power(1, p - 2));
+  EXPECT_EQ(f.inverse(p - 1), f.power(p - 1, p - 2));
   EXPECT_EQ(f.add(f.from_int(-5), f.from_int(5)), 0u);
 }
 
