@@ -15,6 +15,7 @@
 #include "cli/kernel_run.h"
 #include "cli/load.h"
 #include "cli/pipeline.h"
+#include "cli/proof_claim.h"
 #include "cli/result_folder.h"
 #include "cli/schedule_check.h"
 #include "core/text.h"
@@ -76,26 +77,20 @@ Check check_text(const Stored& stored, const Device& device) {
   return check;
 }
 
-// The verdict of the same seeds.  `text_holds`: the kernels that are stored are those of the
-// µGraph.
-std::vector<Check> check_verdict(const Stored& stored, const Invocation& invocation,
-                                 bool text_holds) {
+// The verdict of the same seeds, and its proof if one was looked for.
+std::vector<Check> check_verdict(const Stored& stored, const Invocation& invocation) {
   const Evidence& claimed = stored.best().evidence;
   verify::VerifyOptions options;
   options.seed = claimed.seed;
   options.error_log2 = claimed.asked_error_log2;
   options.time_limit_s = invocation.seconds("verify-time");
   options.rounding = stored.result.rounding;
-  const bool proved = claimed.proof.starts_with("proved");
-  options.prove = proved;
+  const std::string proof = split_proof(claimed.proof).mugraph;
+  options.prove = proof != verify::kNotAttempted;
   options.prove_s = invocation.seconds("prove-time");
   options.exact_at_declared_sizes = false;  // as it was offered
-  Evidence now = evidence_of(verify::verify(stored.result.program, stored.best().graph, options));
-  if (proved && text_holds && claimed.proof.find(kOfEmittedKernels) != std::string::npos) {
-    const codegen::Generated emitted{stored.result.cuda, stored.result.plan, {}};
-    now.proof += kOfEmittedKernels;
-    now.proof += verify::to_string(check_schedule(stored.best().graph, emitted, options.prove_s));
-  }
+  const Evidence now =
+      evidence_of(verify::verify(stored.result.program, stored.best().graph, options));
   std::vector<Check> checks;
   const bool same = now.answer == "equivalent" && now.reason == claimed.reason;
   checks.push_back({"verdict", same ? "" : "it is " + now.answer + " now: " + now.reason});
@@ -108,8 +103,19 @@ std::vector<Check> check_verdict(const Stored& stored, const Invocation& invocat
   char bound[64];
   std::snprintf(bound, sizeof bound, "error below 2^%.2f", now.error_log2);
   checks.push_back({bound, bounded ? "" : "the result claims another bound"});
-  if (proved) checks.push_back({now.proof, now.proof == claimed.proof ? "" : "it claimed more"});
+  if (options.prove) {
+    Finding finding = compare_proofs(proof, now.proof);
+    checks.push_back({std::move(finding.text), std::move(finding.failure)});
+  }
   return checks;
+}
+
+// Bounds and races of the kernels.  require: the text that is stored follows from the µGraph.
+Check check_safety(const Stored& stored, const std::string& claimed, double seconds) {
+  const codegen::Generated emitted{stored.result.cuda, stored.result.plan, {}};
+  Finding finding = compare_safety(
+      claimed, verify::to_string(check_schedule(stored.best().graph, emitted, seconds)));
+  return {"emitted kernels: " + finding.text, std::move(finding.failure)};
 }
 
 Check check_kernel(const Stored& stored, const Device& device) {
@@ -146,8 +152,10 @@ Result<std::vector<Check>> check_all(const std::string& folder, const Invocation
   if (!checks.ok()) return checks.error();
   checks->push_back(check_text(stored, *device));
   const bool text_holds = checks->back().failure.empty();
-  for (Check& check : check_verdict(stored, invocation, text_holds)) {
-    checks->push_back(std::move(check));
+  for (Check& check : check_verdict(stored, invocation)) checks->push_back(std::move(check));
+  const std::string kernels = split_proof(stored.best().evidence.proof).kernels;
+  if (text_holds && !kernels.empty()) {
+    checks->push_back(check_safety(stored, kernels, invocation.seconds("prove-time")));
   }
   checks->push_back(check_kernel(stored, *device));
   return checks;

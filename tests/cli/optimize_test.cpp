@@ -137,6 +137,19 @@ TEST_F(Optimized, TheEvidenceHoldsUntilSomethingIsChanged) {
   EXPECT_EQ(run_tool({"verify", folder}).code, 2) << "an operand is missing";
 }
 
+TEST(Optimize, AResultMaySayLessThanIsShownAndNotMore) {
+  const Scratch scratch;
+  const std::string folder = scratch.path("out");
+  ASSERT_EQ(run_tool(command(scratch, {"--no-check", "--prove-time", "0.0001s"})).code, 0);
+  const auto less = run_tool({"verify", "--evidence", folder});
+  EXPECT_EQ(less.code, 0) << less.out;
+  EXPECT_TRUE(contains(less.out, "(the result says less: undecided: ")) << less.out;
+  ASSERT_EQ(run_tool(command(scratch, {"--no-check"})).code, 0);
+  const auto more = run_tool({"verify", "--evidence", folder, "--prove-time", "0.0001s"});
+  EXPECT_EQ(more.code, 1);
+  EXPECT_TRUE(contains(more.out, ": the result claims more: ")) << more.out;
+}
+
 TEST_F(Optimized, TheLineAtTheEndUsesTheResultWithoutSearching) {
   const auto first = run_tool(command(*scratch_));
   ASSERT_EQ(first.code, 0) << first.err;
