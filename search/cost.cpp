@@ -268,10 +268,13 @@ class Pricer {
                         : uses_mma() ? kRegistersKept
                                      : kRegistersKeptScalar;
     const double guessed = (held + most) / 4 / threads + kept;
-    const double registers = known_.registers > 0 ? known_.registers : guessed;
-    const double allowed = uses_mma() ? kMostRegisters : kMostRegistersScalar;
-    const bool fits = registers <= allowed && registers * threads <= m_.registers_per_sm;
-    if (!fits && known_.registers == 0) return false;
+    const double allowed = std::min<double>(uses_mma() ? kMostRegisters : kMostRegistersScalar,
+                                            m_.registers_per_sm / threads);
+    if (guessed > allowed && known_.registers == 0) {
+      if (!known_.finished) return false;
+      spilled_bytes_ = 4 * (guessed - allowed);
+    }
+    const double registers = known_.registers > 0 ? known_.registers : std::min(guessed, allowed);
     others_ = std::min({m_.registers_per_sm / (registers * threads), m_.threads_per_sm / threads,
                         m_.blocks_per_sm});
     fixed_ = fixed;
@@ -284,9 +287,7 @@ class Pricer {
   }
 
   // What does not fit registers goes through the first-level cache, in each iteration.
-  void spill() {
-    shared_ += known_.spilled_bytes * 32.0 * level_.warps * blocks_ * count(p_.loops);
-  }
+  void spill() { shared_ += spilled_bytes_ * 32.0 * level_.warps * blocks_ * count(p_.loops); }
 
   void use_stages(int stages) {
     out_.stages = stages;
@@ -567,6 +568,7 @@ class Pricer {
   double stage_bytes_ = 0, register_stage_ = 0, prologue_bytes_ = 0;
   double read_ = 0, written_ = 0, l2_ = 0, shared_ = 0, tensor_ = 0, alu_ = 0, sfu_ = 0, steps_ = 0;
   double serial_us_ = 0, join_us_ = 0;
+  double spilled_bytes_ = known_.spilled_bytes;  // of a thread
   std::array<double, 8> loaded_{};  // by loop: iterations that wait for loads to registers
   double joined_ = 1;               // warps
   bool meets_ = false;              // threads of a block pass values on through shared memory

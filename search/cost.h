@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <set>
 #include <string>
 #include <vector>
@@ -51,8 +52,8 @@ KernelProfile profile(const MuGraph& graph, const Kernel& kernel,
 
 struct KernelPrice {
   bool fits = false;
-  double us = 0;
-  double shared_bytes = 0;  // of a block, stages included
+  double us = std::numeric_limits<double>::infinity();  // unless it fits
+  double shared_bytes = 0;                              // of a block, stages included
   int stages = 1;
   int resident = 1;  // blocks an SM holds
   int warps = 4;
@@ -62,11 +63,12 @@ struct KernelPrice {
   std::array<double, 8> by_resource{};
 };
 
-// What is known of a kernel that is finished; 0: it is still to be chosen or guessed.
+// What is known of a kernel; 0: it is still to be chosen or guessed.
 struct Known {
   int stages = 0;            // of loops with copies ahead
   int registers = 0;         // a thread, as a compiler counts them
   double spilled_bytes = 0;  // that a thread puts into memory and takes back for lack of them
+  bool finished = false;     // its sizes are no choice: what fits no registers is spilled
 };
 
 // require: `extents` has one entry a factor of the kernel.

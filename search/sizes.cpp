@@ -531,6 +531,7 @@ KernelPrice price_of(const MuGraph& graph, const Kernel& kernel, const Machine& 
   const KernelProfile p = profile(graph, kernel, wide);
   const std::vector<int64_t> extents = priced_extents(kernel);
   known.stages = stages_of(kernel.body);
+  known.finished = true;
   KernelPrice priced;
   for (int choice : kWarpChoices) {
     priced = price(p, kernel, extents, machine, choice, known);

@@ -140,5 +140,32 @@ TEST(Cost, ShortInnermostDimensionsCostNothingWhereMemoryIsReadInOrder) {
   EXPECT_GT(predicted("[n, u] stride(32, 1)", "[n.i, u]", 3), 1.5 * three);
 }
 
+// A finished kernel that the search would not size so is one that spills, not one that is free.
+TEST(Cost, WhatFitsNoRegistersIsSpilled) {
+  const Result<Program> program = parse_program(
+      "program p(n = 64, k = 4096, e = 64) {\n  input Q: f16[n, e]\n  input K: f16[k, e]\n"
+      "  s[n, k] = sum[e](Q * K)\n  output O: f32[n] = sum[k](exp(s) * s)\n}\n",
+      "p.sd");
+  ASSERT_TRUE(program.ok());
+  const auto predicted = [&](int64_t keys) {
+    const Result<MuGraph> graph = parse_mugraph(
+        "ugraph g of p {\n  kernel k0 grid(n.o) warps(4) {\n    split n = n.o * n.i(16)\n"
+        "    split k = k.o * k.i(" +
+            std::to_string(keys) +
+            ")\n    qs[n.i, e] = Q : shared f16\n    loop k.o {\n"
+            "      ks[k.i, e] = K : shared f16\n"
+            "      s[n.i, k.i] = sum[e](qs * ks) : reg f32 mma(m16n8k16) warps(k.i/4)\n"
+            "      p[n.i, k.i] = exp(s) : reg f32\n      o[n.i] = sum[k.o, k.i](p * s) : reg f32\n"
+            "    }\n    store o -> O\n  }\n}\n",
+        "p.mu", *program);
+    EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : to_string(graph.error()));
+    return predict(*graph, machine_of(*find_device("h200")));
+  };
+  const double fits = predicted(256), spills = predicted(1024);
+  EXPECT_GT(spills, fits / 2);
+  EXPECT_TRUE(std::isfinite(spills));
+  EXPECT_TRUE(std::isinf(predicted(4096)));  // more shared memory than there is
+}
+
 }  // namespace
 }  // namespace sundog::search
