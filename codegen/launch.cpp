@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "core/process_wire.h"
 
@@ -50,12 +51,18 @@ Status check_fence(Gpu& gpu, const Fenced& fenced, const std::string& what) {
                 " bytes behind the end of " + what);
 }
 
+// What all jobs read.
+struct Inputs {
+  std::vector<std::vector<DeviceBuffer>> copies;
+  bool exceed_cache = false;  // all copies together, by far
+};
+
 // One job on the device: module, kernels and buffers.
 struct Loaded {
   GpuModule module;
   std::vector<GpuKernel> kernels;  // nothing in place of a library's
   std::optional<LibraryHandle> library;
-  std::vector<std::vector<DeviceBuffer>> copies;  // of the inputs
+  const Inputs* inputs = nullptr;
   std::vector<Fenced> outputs;
   Fenced workspace;
   GpuGraph cold, warm;
@@ -63,20 +70,22 @@ struct Loaded {
   std::vector<double> cold_us[2], warm_us[2];  // a round
 };
 
-Result<std::vector<DeviceBuffer>> upload_inputs(Gpu& gpu, const CheckData& data) {
-  std::vector<DeviceBuffer> buffers;
+Result<Inputs> upload_inputs(Gpu& gpu, const CheckData& data) {
+  Inputs inputs;
+  std::vector<DeviceBuffer>& buffers = inputs.copies.emplace_back();
   for (const TensorMemory& memory : data.inputs) {
     Result<DeviceBuffer> buffer = gpu.allocate(static_cast<int64_t>(memory.size()));
     if (!buffer.ok()) return buffer.error();
     SUNDOG_RETURN_IF_ERROR(gpu.upload(buffer->pointer(), memory));
     buffers.push_back(std::move(*buffer));
   }
-  return buffers;
+  return inputs;
 }
 
-Result<Loaded> load(Gpu& gpu, const GpuJob& job, const CheckData& data,
+Result<Loaded> load(Gpu& gpu, const GpuJob& job, const Inputs& inputs,
                     const MeasureOptions& options) {
   Loaded loaded;
+  loaded.inputs = &inputs;
   if (job.plan.library_bytes > 0) {
     Result<LibraryHandle> library = LibraryHandle::open(options.library);
     if (!library.ok()) return library.error();
@@ -94,9 +103,6 @@ Result<Loaded> load(Gpu& gpu, const GpuJob& job, const CheckData& data,
     if (!found.ok()) return found.error();
     loaded.kernels.push_back(*found);
   }
-  Result<std::vector<DeviceBuffer>> inputs = upload_inputs(gpu, data);
-  if (!inputs.ok()) return inputs.error();
-  loaded.copies.push_back(std::move(*inputs));
   for (const PlanTensor& output : job.plan.outputs) {
     Result<Fenced> buffer = allocate_fenced(gpu, output.bytes);
     if (!buffer.ok()) return buffer.error();
@@ -112,7 +118,7 @@ DevicePointer pointer_of(const PlanArgument& argument, const Loaded& loaded, siz
   const auto index = static_cast<size_t>(argument.index);
   switch (argument.kind) {
     case PlanArgument::Kind::kInput:
-      return loaded.copies[copy][index].pointer();
+      return loaded.inputs->copies[copy][index].pointer();
     case PlanArgument::Kind::kOutput:
       return loaded.outputs[index].pointer();
     case PlanArgument::Kind::kWorkspace:
@@ -172,7 +178,7 @@ Status check_counters(Gpu& gpu, const LaunchPlan& plan, const Loaded& loaded) {
 Result<OutputCheck> check_once(Gpu& gpu, const Program& program, const GpuJob& job, Loaded& loaded,
                                const CheckData& data) {
   for (size_t i = 0; i < data.inputs.size(); ++i) {
-    SUNDOG_RETURN_IF_ERROR(gpu.upload(loaded.copies[0][i].pointer(), data.inputs[i]));
+    SUNDOG_RETURN_IF_ERROR(gpu.upload(loaded.inputs->copies[0][i].pointer(), data.inputs[i]));
   }
   for (const Fenced& output : loaded.outputs) SUNDOG_RETURN_IF_ERROR(poison(gpu, output));
   SUNDOG_RETURN_IF_ERROR(poison(gpu, loaded.workspace));
@@ -190,7 +196,7 @@ Result<OutputCheck> check_once(Gpu& gpu, const Program& program, const GpuJob& j
   SUNDOG_RETURN_IF_ERROR(check_counters(gpu, job.plan, loaded));
   for (size_t i = 0; i < data.inputs.size(); ++i) {
     TensorMemory memory(data.inputs[i].size());
-    SUNDOG_RETURN_IF_ERROR(gpu.download(memory, loaded.copies[0][i].pointer()));
+    SUNDOG_RETURN_IF_ERROR(gpu.download(memory, loaded.inputs->copies[0][i].pointer()));
     if (memory != data.inputs[i]) {
       return failed("the kernel changed its input " + program.inputs[i].name);
     }
@@ -251,33 +257,39 @@ Result<GpuGraph> capture_calls(Gpu& gpu, const GpuJob& job, const Loaded& loaded
   });
 }
 
-// Copies of the inputs and the two graphs of a job.
-Status prepare_timing(Gpu& gpu, const GpuJob& job, Loaded& loaded, const CheckData& data,
-                      const GpuEvent& from, const GpuEvent& to) {
+// As many copies of the inputs as exceed the cache, or as there is memory for.
+Status copy_inputs(Gpu& gpu, Inputs& inputs, const CheckData& data) {
   const int64_t bytes = std::max<int64_t>(input_bytes(data), 1);
   const int64_t target = std::max(4 * gpu.info().l2_bytes, int64_t{256} << 20);
   const int64_t memory = std::min(int64_t{8} << 30, gpu.info().free_bytes / 4);
   const int64_t wanted = std::min((target + bytes - 1) / bytes, memory / bytes);
   const auto copies = static_cast<size_t>(std::clamp<int64_t>(wanted, 1, kMaxCopies));
-  while (loaded.copies.size() < copies) {
+  while (inputs.copies.size() < copies) {
     std::vector<DeviceBuffer> copy;
-    for (const DeviceBuffer& original : loaded.copies[0]) {
+    for (const DeviceBuffer& original : inputs.copies[0]) {
       Result<DeviceBuffer> buffer = gpu.allocate(original.bytes);
       if (!buffer.ok()) return buffer.error();
       SUNDOG_RETURN_IF_ERROR(gpu.copy(buffer->pointer(), original.pointer(), original.bytes));
       copy.push_back(std::move(*buffer));
     }
-    loaded.copies.push_back(std::move(copy));
+    inputs.copies.push_back(std::move(copy));
   }
+  inputs.exceed_cache = static_cast<int64_t>(copies) * bytes >= target;
+  return {};
+}
+
+// The two graphs of a job.
+Status prepare_timing(Gpu& gpu, const GpuJob& job, Loaded& loaded, const GpuEvent& from,
+                      const GpuEvent& to) {
   Result<GpuGraph> single = capture_calls(gpu, job, loaded, 1, 1);
   if (!single.ok()) return single.error();
   Result<double> once = timed_replay(gpu, *single, from, to);
   if (once.ok()) once = timed_replay(gpu, *single, from, to);
   if (!once.ok()) return once.error();
   // Where the copies do not exceed the cache, none may be used twice in a replay.
-  const bool reuse = static_cast<int64_t>(copies) * bytes >= target;
+  const size_t copies = loaded.inputs->copies.size();
   const auto n = static_cast<int>(copies);
-  int calls = reuse ? (std::max(kMinCalls, n) + n - 1) / n * n : n;
+  int calls = loaded.inputs->exceed_cache ? (std::max(kMinCalls, n) + n - 1) / n * n : n;
   calls = std::clamp(static_cast<int>(kMaxReplayUs / std::max(*once, 0.01)), 1, calls);
   loaded.timing.calls = calls;
   loaded.timing.copies = n;
@@ -326,8 +338,7 @@ void summarise(const std::vector<double> (&rounds)[2], double& middle, double& s
 
 // Times all jobs that are still right; what goes wrong is noted in their reports.
 Status time_all(Gpu& gpu, std::span<const GpuJob> jobs, std::span<std::optional<Loaded>> loaded,
-                std::span<GpuReport> reports, const CheckData& data,
-                const MeasureOptions& options) {
+                std::span<GpuReport> reports, const MeasureOptions& options) {
   Result<Flush> flush = Flush::make(gpu, options);
   if (!flush.ok()) return flush.error();
   Result<GpuEvent> from = gpu.event(), to = gpu.event();
@@ -338,7 +349,7 @@ Status time_all(Gpu& gpu, std::span<const GpuJob> jobs, std::span<std::optional<
   };
   for (size_t i = 0; i < jobs.size(); ++i) {
     if (!runnable(i)) continue;
-    const Status status = prepare_timing(gpu, jobs[i], *loaded[i], data, *from, *to);
+    const Status status = prepare_timing(gpu, jobs[i], *loaded[i], *from, *to);
     if (!status.ok()) reports[i].failure = status.error().message;
   }
   const int replays = std::max(1, options.replays / 2);
@@ -458,6 +469,11 @@ std::vector<GpuReport> measure(Gpu& gpu, const Program& program, std::span<const
                                const MeasureOptions& options) {
   std::vector<GpuReport> reports(jobs.size());
   std::vector<std::optional<Loaded>> loaded(jobs.size());
+  Result<Inputs> inputs = upload_inputs(gpu, first);
+  if (!inputs.ok()) {
+    for (GpuReport& report : reports) report.failure = inputs.error().message;
+    return reports;
+  }
   const auto check = [&](size_t i, const CheckData& data, OutputCheck& result) {
     Result<OutputCheck> outcome = check_once(gpu, program, jobs[i], *loaded[i], data);
     if (outcome.ok()) result = std::move(*outcome);
@@ -465,7 +481,7 @@ std::vector<GpuReport> measure(Gpu& gpu, const Program& program, std::span<const
     failure = outcome.ok() ? result.failure : outcome.error().message;
   };
   for (size_t i = 0; i < jobs.size(); ++i) {
-    Result<Loaded> job = load(gpu, jobs[i], first, options);
+    Result<Loaded> job = load(gpu, jobs[i], *inputs, options);
     if (!job.ok()) {
       reports[i].failure = job.error().message;
       continue;
@@ -477,7 +493,8 @@ std::vector<GpuReport> measure(Gpu& gpu, const Program& program, std::span<const
     check(i, first, reports[i].before);
   }
   if (!options.time) return reports;
-  const Status status = time_all(gpu, jobs, loaded, reports, first, options);
+  Status status = copy_inputs(gpu, *inputs, first);
+  if (status.ok()) status = time_all(gpu, jobs, loaded, reports, options);
   for (size_t i = 0; i < jobs.size(); ++i) {
     GpuReport& report = reports[i];
     if (!report.failure.empty()) continue;
@@ -498,6 +515,36 @@ Result<Gpu> open(const MeasureOptions& options) {
                                    : Gpu::open(*options.driver, options.ordinal);
 }
 
+using SendReport = std::function<void(const GpuReport&)>;
+
+// Opens the GPU in a child, runs `body` there, and takes the reports that it sends.
+Status reports_of_child(const std::function<void(Gpu&, const SendReport&)>& body,
+                        const std::function<void(GpuReport)>& take, const MeasureOptions& options,
+                        const ProcessLimits& limits) {
+  Status refused;
+  const auto in_child = [&](const SendAnswer& send) {
+    Packer opened;
+    Result<Gpu> gpu = open(options);
+    opened.put(gpu.ok());
+    if (!gpu.ok()) opened.put(gpu.error());
+    send(opened.bytes());
+    if (!gpu.ok()) return;
+    body(*gpu, [&](const GpuReport& report) {
+      Packer answer;
+      put(answer, report);
+      send(answer.bytes());
+    });
+  };
+  bool is_first = true;
+  const auto take_answer = [&](const std::string& bytes) {
+    Unpacker answer(bytes);
+    if (!std::exchange(is_first, false)) return take(take_report(answer));
+    if (!answer.number<bool>()) refused = answer.error();
+  };
+  const Status status = answers_of_child("the run on the GPU", in_child, take_answer, limits);
+  return status.ok() ? refused : status;
+}
+
 }  // namespace
 
 Result<std::vector<GpuReport>> measure_here(const Program& program, std::span<const GpuJob> jobs,
@@ -513,27 +560,28 @@ Result<std::vector<GpuReport>> measure_in_child(const Program& program,
                                                 const CheckData& first, const CheckData& fresh,
                                                 const MeasureOptions& options,
                                                 const ProcessLimits& limits) {
-  const auto body = [&] {
-    Packer answer;
-    Result<Gpu> gpu = open(options);
-    answer.put(gpu.ok());
-    if (!gpu.ok()) {
-      answer.put(gpu.error());
-      return answer.bytes();
-    }
-    for (const GpuReport& report : measure(*gpu, program, jobs, first, fresh, options)) {
-      put(answer, report);
-    }
-    return answer.bytes();
-  };
-  Result<std::string> bytes = run_in_child("the run on the GPU", body, limits);
-  if (!bytes.ok()) return bytes.error();
-  Unpacker answer(*bytes);
-  if (!answer.number<bool>()) return answer.error();
   std::vector<GpuReport> reports;
-  for (size_t i = 0; i < jobs.size(); ++i) reports.push_back(take_report(answer));
-  if (!answer.finished()) return failed("the answer of the run on the GPU was cut short");
+  const auto body = [&](Gpu& gpu, const SendReport& send) {
+    for (const GpuReport& report : measure(gpu, program, jobs, first, fresh, options)) send(report);
+  };
+  const auto take = [&](GpuReport report) { reports.push_back(std::move(report)); };
+  const Status status = reports_of_child(body, take, options, limits);
+  if (!status.ok()) return status.error();
   return reports;
+}
+
+Status measure_each_in_child(const Program& program, std::span<const GpuJob> jobs,
+                             const CheckData& first, const CheckData& fresh,
+                             const MeasureOptions& options, const ProcessLimits& limits,
+                             const std::function<void(GpuReport)>& take) {
+  const auto body = [&](Gpu& gpu, const SendReport& send) {
+    for (const GpuJob& job : jobs) {
+      const GpuReport report = measure(gpu, program, {&job, 1}, first, fresh, options).front();
+      send(report);
+      if (!report.failure.empty()) return;  // it may have left the device in any state
+    }
+  };
+  return reports_of_child(body, take, options, limits);
 }
 
 }  // namespace sundog::codegen

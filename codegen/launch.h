@@ -82,6 +82,14 @@ Result<std::vector<GpuReport>> measure_in_child(const Program& program,
                                                 const MeasureOptions& options,
                                                 const ProcessLimits& limits);
 
+// Job after job alone on the device, all in one child process, since opening a GPU takes longer
+// than timing a kernel.  `take` gets each report as soon as there is one, the limit on time is that
+// of a job, and one that fails is the last: it may have left the device in any state.
+Status measure_each_in_child(const Program& program, std::span<const GpuJob> jobs,
+                             const CheckData& first, const CheckData& fresh,
+                             const MeasureOptions& options, const ProcessLimits& limits,
+                             const std::function<void(GpuReport)>& take);
+
 // The same in this process, which must not fork from then on: for tools that follow no child, such
 // as compute-sanitizer.
 Result<std::vector<GpuReport>> measure_here(const Program& program, std::span<const GpuJob> jobs,

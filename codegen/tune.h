@@ -1,6 +1,7 @@
-// The clock has the last word among the best few candidates.  Each is compiled, checked and timed
-// in a child process of its own with a watchdog, so that one that hangs or crashes costs only
-// itself.
+// The clock has the last word among the best few candidates.  They are compiled, several at once,
+// each in a child process, then checked and timed one after another in another child with a
+// watchdog.  One that fails there is tried again in a process of its own, so that one that hangs,
+// crashes or corrupts costs only itself.
 //
 // Where it is asked to stop (TuneOptions::run), what is timed by then counts; the rest has neither
 // a time nor a fault.

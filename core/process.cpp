@@ -106,9 +106,12 @@ void drain(Pipe& pipe, std::string& text, const ProcessLimits& limits, bool& tru
   }
 }
 
-// Waits for the child, collecting its streams, until it ends or a limit is hit.
-ProcessResult supervise(pid_t child, Pipe& out, Pipe& err, const ProcessLimits& limits) {
+// Waits for the child, collecting its streams, until it ends or a limit is hit.  `watch` sees its
+// output as it grows and may take of it; where it says true, the limit on time starts anew.
+ProcessResult supervise(pid_t child, Pipe& out, Pipe& err, const ProcessLimits& limits,
+                        const std::function<bool(std::string& out)>& watch = {}) {
   const auto start = Clock::now();
+  auto awaited = start;
   ProcessResult result;
   for (Pipe* pipe : {&out, &err}) {
     if (pipe->read_end >= 0) fcntl(pipe->read_end, F_SETFL, O_NONBLOCK);
@@ -119,7 +122,7 @@ ProcessResult supervise(pid_t child, Pipe& out, Pipe& err, const ProcessLimits& 
     const pid_t ended = waitpid(child, &status, WNOHANG);
     if (ended == child || (ended < 0 && errno != EINTR)) break;
     const bool stopped = limits.stop != nullptr && limits.stop->load();
-    if (!killed && (stopped || seconds_since(start) > limits.seconds)) {
+    if (!killed && (stopped || seconds_since(awaited) > limits.seconds)) {
       result.end = stopped ? ProcessResult::End::kStopped : ProcessResult::End::kTimedOut;
       kill(-child, SIGKILL);
       kill(child, SIGKILL);  // should it have died before it led a group
@@ -130,10 +133,12 @@ ProcessResult supervise(pid_t child, Pipe& out, Pipe& err, const ProcessLimits& 
     if (out.read_end < 0 && err.read_end < 0) usleep(1000);
     drain(out, result.out, limits, result.truncated);
     drain(err, result.err, limits, result.truncated);
+    if (watch && watch(result.out)) awaited = Clock::now();
   }
   kill(-child, SIGKILL);  // what it may have started and left behind
   drain(out, result.out, limits, result.truncated);
   drain(err, result.err, limits, result.truncated);
+  if (watch) watch(result.out);
   result.seconds = seconds_since(start);
   if (!killed) {
     result.end = WIFSIGNALED(status) ? ProcessResult::End::kSignaled : ProcessResult::End::kExited;
@@ -222,8 +227,59 @@ Result<ProcessResult> run_process(const std::vector<std::string>& argv,
   return result;
 }
 
-Result<std::string> run_in_child(const std::string& what, const std::function<std::string()>& body,
-                                 const ProcessLimits& limits) {
+namespace {
+
+// Behind the last answer, in place of a size.
+constexpr uint64_t kNoMore = ~uint64_t{0};
+
+// Takes whole answers from a stream of them, each behind its size.
+class Answers {
+ public:
+  explicit Answers(const std::function<void(std::string)>& take) : take_(take) {}
+
+  bool operator()(std::string& stream) {
+    bool any = false;
+    size_t at = 0;
+    for (uint64_t size = 0; stream.size() - at >= sizeof size; at += sizeof size + size) {
+      std::memcpy(&size, stream.data() + at, sizeof size);
+      finished_ |= size == kNoMore;
+      if (finished_ || stream.size() - at - sizeof size < size) break;
+      take_(stream.substr(at + sizeof size, size));
+      any = true;
+    }
+    stream.erase(0, at);
+    return any;
+  }
+
+  bool finished() const { return finished_; }
+
+ private:
+  const std::function<void(std::string)>& take_;
+  bool finished_ = false;
+};
+
+[[noreturn]] void answer_and_exit(int to, const std::function<void(const SendAnswer&)>& body) {
+  bool sent = true;
+  const auto send_size = [&](uint64_t size) {
+    sent = sent && write_all(to, reinterpret_cast<const char*>(&size), sizeof size);
+  };
+  try {
+    body([&](std::string_view answer) {
+      send_size(answer.size());
+      sent = sent && write_all(to, answer.data(), answer.size());
+    });
+    send_size(kNoMore);
+  } catch (const std::exception& exception) {
+    write_all(STDERR_FILENO, exception.what(), std::strlen(exception.what()));
+    sent = false;
+  }
+  _exit(sent ? 0 : 1);  // no destructors: they belong to the parent
+}
+
+}  // namespace
+
+Status answers_of_child(const std::string& what, const std::function<void(const SendAnswer&)>& body,
+                        const std::function<void(std::string)>& take, const ProcessLimits& limits) {
   Pipe out, err;
   if (!out.open() || !err.open()) return io_error("cannot make a pipe: " + error_text(errno));
   const pid_t parent = getpid();
@@ -233,29 +289,28 @@ Result<std::string> run_in_child(const std::string& what, const std::function<st
     become_child(parent, limits.memory_bytes);
     dup2(err.write_end, STDOUT_FILENO);  // whatever a library prints goes with its errors
     dup2(err.write_end, STDERR_FILENO);
-    bool sent = false;
-    try {
-      const std::string answer = body();
-      // The last byte tells a whole answer from one that a limit cut short.
-      sent = write_all(out.write_end, answer.data(), answer.size()) &&
-             write_all(out.write_end, "\n", 1);
-    } catch (const std::exception& exception) {
-      write_all(STDERR_FILENO, exception.what(), std::strlen(exception.what()));
-    }
-    _exit(sent ? 0 : 1);  // no destructors: they belong to the parent
+    answer_and_exit(out.write_end, body);
   }
   out.close_write();
   err.close_write();
-  ProcessResult result = supervise(child, out, err, limits);
-  if (result.succeeded() && !result.truncated && !result.out.empty() && result.out.back() == '\n') {
-    result.out.pop_back();
-    return std::move(result.out);
-  }
+  Answers answers(take);
+  const ProcessResult result = supervise(child, out, err, limits, std::ref(answers));
+  if (result.succeeded() && !result.truncated && answers.finished()) return {};
   const bool limit = result.end == ProcessResult::End::kTimedOut || result.truncated;
   std::string message = what + " " + describe_end(result, limits);
   const std::string first_line = result.err.substr(0, std::min<size_t>(result.err.find('\n'), 300));
   if (!first_line.empty()) message += ": " + first_line;
   return Error{limit ? ErrorCode::kLimit : ErrorCode::kFailed, std::move(message), {}, {}};
+}
+
+Result<std::string> run_in_child(const std::string& what, const std::function<std::string()>& body,
+                                 const ProcessLimits& limits) {
+  std::string answer;
+  const Status status = answers_of_child(
+      what, [&](const SendAnswer& send) { send(body()); },
+      [&](std::string sent) { answer = std::move(sent); }, limits);
+  if (!status.ok()) return status.error();
+  return answer;
 }
 
 }  // namespace sundog

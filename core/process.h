@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/status.h"
@@ -52,5 +53,12 @@ Result<ProcessResult> run_process(const std::vector<std::string>& argv,
 // take no lock that another thread may hold; CUDA may be used if this process itself never has.
 Result<std::string> run_in_child(const std::string& what, const std::function<std::string()>& body,
                                  const ProcessLimits& limits);
+
+// Likewise for a body with several answers: each goes to `take`, in this process, as soon as the
+// body has sent it, and with each the limit on time starts anew.  After an Error those that came
+// before it still count.
+using SendAnswer = std::function<void(std::string_view)>;
+Status answers_of_child(const std::string& what, const std::function<void(const SendAnswer&)>& body,
+                        const std::function<void(std::string)>& take, const ProcessLimits& limits);
 
 }  // namespace sundog

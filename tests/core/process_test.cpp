@@ -7,7 +7,9 @@
 #include <chrono>
 #include <fstream>
 #include <stdexcept>
+#include <string>
 #include <thread>
+#include <vector>
 
 namespace sundog {
 namespace {
@@ -131,6 +133,50 @@ TEST(Child, HasAWatchdog) {
       limits);
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().code, ErrorCode::kLimit);
+}
+
+TEST(Child, SendsItsAnswersAsTheyCome) {
+  std::vector<std::string> taken;
+  const auto take = [&](std::string answer) { taken.push_back(std::move(answer)); };
+  const Status crash = answers_of_child("the kernel",
+                                        [](const SendAnswer& send) {
+                                          send("one");
+                                          send("");
+                                          send(std::string(100000, 'x'));
+                                          raise(SIGKILL);
+                                        },
+                                        take, {});
+  ASSERT_FALSE(crash.ok());
+  EXPECT_NE(crash.error().message.find("signal 9"), std::string::npos);
+  EXPECT_EQ(taken, (std::vector<std::string>{"one", "", std::string(100000, 'x')}));
+}
+
+TEST(Child, HasTheWholeTimeForEachAnswer) {
+  ProcessLimits limits;
+  limits.seconds = 0.5;
+  int taken = 0;
+  const auto take = [&](const std::string&) { ++taken; };
+  const Status done = answers_of_child(
+      "the kernel",
+      [](const SendAnswer& send) {
+        for (int i = 0; i < 8; ++i) {
+          usleep(100000);
+          send("done");
+        }
+      },
+      take, limits);
+  EXPECT_TRUE(done.ok());
+  EXPECT_EQ(taken, 8);
+  const Status late = answers_of_child(
+      "the kernel",
+      [](const SendAnswer& send) {
+        send("done");
+        while (true) usleep(1000);
+      },
+      take, limits);
+  ASSERT_FALSE(late.ok());
+  EXPECT_EQ(late.error().code, ErrorCode::kLimit);
+  EXPECT_EQ(taken, 9);
 }
 
 }  // namespace
