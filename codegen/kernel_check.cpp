@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <limits>
+#include <thread>
 #include <variant>
 
 #include "core/arithmetic.h"
@@ -17,15 +18,28 @@ namespace {
 
 double unit_interval(uint64_t key) { return static_cast<double>(scramble(key) >> 11) * 0x1p-53; }
 
-// Calls visit(logical element, position in memory) for all elements in logical order.
+// Whether element after element lies in memory, without gaps and each by itself.
+bool is_contiguous(const TensorDecl& tensor) {
+  const std::vector<int64_t> strides = strides_of(tensor);
+  int64_t dense = 1;
+  for (size_t d = strides.size(); d-- > 0; dense *= tensor.extents[d]) {
+    if (tensor.extents[d] > 1 && strides[d] != dense) return false;
+  }
+  return tensor.offset == 0 && span_elements(tensor) == dense;
+}
+
+// Calls visit(logical element, position in memory) for elements `begin` to `end` in logical order.
 template <class Visit>
-void for_each_element(const TensorDecl& tensor, Visit visit) {
-  const int64_t count = element_count(tensor);
-  if (count == 0) return;
+void visit_elements(const TensorDecl& tensor, int64_t begin, int64_t end, Visit visit) {
   const std::vector<int64_t> strides = strides_of(tensor);
   std::vector<int64_t> index(tensor.extents.size(), 0);
   int64_t position = tensor.offset;
-  for (int64_t element = 0; element < count; ++element) {
+  int64_t rest = begin;
+  for (size_t d = index.size(); d-- > 0 && rest > 0; rest /= tensor.extents[d]) {
+    index[d] = rest % tensor.extents[d];
+    position += strides[d] * index[d];
+  }
+  for (int64_t element = begin; element < end; ++element) {
     visit(element, position);
     for (size_t d = index.size(); d-- > 0;) {
       position += strides[d];
@@ -33,6 +47,31 @@ void for_each_element(const TensorDecl& tensor, Visit visit) {
       position -= strides[d] * tensor.extents[d];
       index[d] = 0;
     }
+  }
+}
+
+template <class Visit>
+void for_each_element(const TensorDecl& tensor, Visit visit) {
+  visit_elements(tensor, 0, element_count(tensor), visit);
+}
+
+int hardware_threads() {
+  return static_cast<int>(std::max(2U, std::thread::hardware_concurrency()));
+}
+
+// All of them, divided among threads where no two lie in one place.
+template <class Visit>
+void for_each_element_in_parallel(const TensorDecl& tensor, Visit visit) {
+  if (!is_contiguous(tensor)) return for_each_element(tensor, visit);  // some may share memory
+  constexpr int64_t kWorthAThread = 1 << 16;
+  const int64_t count = element_count(tensor);
+  const int64_t parts = std::clamp<int64_t>(count / kWorthAThread, 1, hardware_threads());
+  if (parts == 1) return for_each_element(tensor, visit);
+  std::vector<std::jthread> threads;
+  for (int64_t part = 0; part < parts; ++part) {
+    const int64_t begin = count / parts * part + std::min(part, count % parts);
+    const int64_t end = begin + count / parts + (part < count % parts ? 1 : 0);
+    threads.emplace_back([&, begin, end] { visit_elements(tensor, begin, end, visit); });
   }
 }
 
@@ -243,6 +282,7 @@ Status measure_noise(const Program& program, std::span<const FloatTensor> inputs
 // The first element of a gap that is no longer poison, as a message.
 std::string written_gap(const TensorDecl& tensor, const TensorMemory& memory) {
   const auto size = static_cast<size_t>(bytes(tensor.dtype));
+  if (is_contiguous(tensor)) return {};
   std::vector<bool> used(memory.size() / size, false);
   for_each_element(tensor,
                    [&](int64_t, int64_t position) { used[static_cast<size_t>(position)] = true; });
@@ -273,7 +313,7 @@ FloatTensor draw_input(const TensorDecl& tensor, uint64_t seed, uint32_t number)
   FloatTensor values{
       tensor.extents, std::vector<double>(static_cast<size_t>(element_count(tensor))), {}};
   const uint64_t key = scramble(seed * 0x9e3779b97f4a7c15u + number);
-  for_each_element(tensor, [&](int64_t element, int64_t position) {
+  for_each_element_in_parallel(tensor, [&](int64_t element, int64_t position) {
     const double u = unit_interval(key ^ scramble(static_cast<uint64_t>(position)));
     // Rounding may step outside of a range whose ends the type does not have.
     double value = round_to(tensor.dtype, low + (high - low) * u);
@@ -293,7 +333,7 @@ std::vector<FloatTensor> draw_inputs(const Program& program, uint64_t seed) {
 
 std::vector<int64_t> element_positions(const TensorDecl& tensor) {
   std::vector<int64_t> positions(static_cast<size_t>(element_count(tensor)));
-  for_each_element(tensor, [&](int64_t element, int64_t position) {
+  for_each_element_in_parallel(tensor, [&](int64_t element, int64_t position) {
     positions[static_cast<size_t>(element)] = position;
   });
   return positions;
@@ -308,7 +348,7 @@ TensorMemory poisoned_memory(const TensorDecl& tensor) {
 TensorMemory to_memory(const TensorDecl& tensor, const FloatTensor& values) {
   TensorMemory memory = poisoned_memory(tensor);
   const auto size = static_cast<size_t>(bytes(tensor.dtype));
-  for_each_element(tensor, [&](int64_t element, int64_t position) {
+  for_each_element_in_parallel(tensor, [&](int64_t element, int64_t position) {
     const auto e = static_cast<size_t>(element);
     const double value = values.f64.empty() ? values.f32[e] : values.f64[e];
     const uint64_t bits = encode(tensor.dtype, value);
@@ -354,6 +394,7 @@ Result<std::vector<ExpectedTensor>> expected_outputs(const Program& program,
                                                      uint64_t seed) {
   Evaluation evaluation;
   evaluation.rounding = rounding;
+  evaluation.threads = hardware_threads();
   // Where nothing can be left out, all of it is evaluated, however long it takes.
   if (sample(program, Corner::kFirst, max_work / 3, seed).empty() ||
       program_work(program) <= max_work) {
@@ -414,6 +455,34 @@ double kernel_tolerance(const Program& program, const MuGraph& graph) {
   return 8 * unit + std::min(longest * 0x1p-24, 2e-3);
 }
 
+namespace {
+
+// What a share of the comparison found.
+struct Compared {
+  double max_rel_error = 0;
+  int64_t wrong = 0;
+  size_t first = 0;  // that is wrong
+};
+
+// Calls compare(begin, end) for shares of [0, count), on a thread each.
+template <class Compare>
+std::vector<Compared> compare_in_parallel(size_t count, Compare compare) {
+  constexpr size_t kWorthAThread = 1 << 16;
+  const size_t parts =
+      std::clamp<size_t>(count / kWorthAThread, 1, static_cast<size_t>(hardware_threads()));
+  if (parts == 1) return {compare(0, count)};
+  std::vector<Compared> shares(parts);
+  std::vector<std::jthread> threads;
+  for (size_t part = 0; part < parts; ++part) {
+    threads.emplace_back(
+        [&, part] { shares[part] = compare(count * part / parts, count * (part + 1) / parts); });
+  }
+  threads.clear();  // joins
+  return shares;
+}
+
+}  // namespace
+
 OutputCheck check_output(const TensorDecl& tensor, const TensorMemory& memory,
                          const ExpectedTensor& expected, double tolerance) {
   OutputCheck check;
@@ -431,25 +500,37 @@ OutputCheck check_output(const TensorDecl& tensor, const TensorMemory& memory,
   SUNDOG_CHECK(!whole || expected.values.size() == position_of.size());
   const Scales scales = scales_of(tensor, expected, element);
   const int64_t length = row_length(tensor);
-  int64_t wrong = 0;
-  for (size_t i = 0; i < expected.values.size(); ++i) {
-    const int64_t e = element(i);
-    const double x = load(tensor, memory, position_of[static_cast<size_t>(e)]);
-    const double scale = scales.rows[static_cast<size_t>(e / length)];
-    const double slack = expected.slack.empty() ? 0 : expected.slack[i];
-    const double error =
-        relative_error(tensor.dtype, x, expected.values[i], slack, scale, tolerance);
-    ++check.compared;
-    const double noise = kMostNoise * scales.noise[static_cast<size_t>(e / length)];
-    const bool whole_number = is_integer(tensor.dtype);
-    if (!whole_number && error > tolerance && std::abs(x - expected.values[i]) <= noise) continue;
-    check.max_rel_error = std::max(check.max_rel_error, error);
-    if (whole_number ? error == 0 : error <= tolerance) continue;
-    if (wrong++ == 0) {
-      check.failure =
-          element_name(tensor, e) + " is " + number(x) + ", expected " + number(expected.values[i]);
+  const bool whole_number = is_integer(tensor.dtype);
+  const auto value = [&](size_t i) {
+    return load(tensor, memory, position_of[static_cast<size_t>(element(i))]);
+  };
+  const auto compare = [&](size_t begin, size_t end) {
+    Compared share;
+    for (size_t i = begin; i < end; ++i) {
+      const auto row = static_cast<size_t>(element(i) / length);
+      const double x = value(i);
+      const double slack = expected.slack.empty() ? 0 : expected.slack[i];
+      const double error =
+          relative_error(tensor.dtype, x, expected.values[i], slack, scales.rows[row], tolerance);
+      const double noise = kMostNoise * scales.noise[row];
+      if (!whole_number && error > tolerance && std::abs(x - expected.values[i]) <= noise) continue;
+      share.max_rel_error = std::max(share.max_rel_error, error);
+      if (whole_number ? error == 0 : error <= tolerance) continue;
+      if (share.wrong++ == 0) share.first = i;
     }
+    return share;
+  };
+  int64_t wrong = 0;
+  for (const Compared& share : compare_in_parallel(expected.values.size(), compare)) {
+    check.max_rel_error = std::max(check.max_rel_error, share.max_rel_error);
+    if (wrong == 0 && share.wrong > 0) {
+      check.failure = element_name(tensor, element(share.first)) + " is " +
+                      number(value(share.first)) + ", expected " +
+                      number(expected.values[share.first]);
+    }
+    wrong += share.wrong;
   }
+  check.compared = static_cast<int64_t>(expected.values.size());
   if (wrong > 0) {
     check.failure += " (" + std::to_string(wrong) + " of " + std::to_string(check.compared) +
                      " elements are off by more than " + number(tolerance) + " of their row)";
