@@ -11,18 +11,22 @@ namespace sundog::codegen {
 
 namespace {
 
-// What is left of a column within its panel; the panel's own offset is added to `index`.
-Linear within_panel(const SharedTile& tile, const Linear& inner, Linear& index) {
-  const int64_t stride = tile.rows() * tile.panel;
+// A column of a tile that lies in panels.
+struct PanelColumn {
+  Linear panel;   // its number
+  Linear column;  // within it
+};
+
+PanelColumn within_panel(const SharedTile& tile, const Linear& inner) {
   if (inner.items.empty()) {
-    index.constant += inner.constant / tile.panel * stride;
-    return Linear::of_constant(inner.constant % tile.panel);
+    return {Linear::of_constant(inner.constant / tile.panel),
+            Linear::of_constant(inner.constant % tile.panel)};
   }
   const bool name = inner.items.size() == 1 && inner.constant == 0 && inner.items[0].second == 1;
   const std::string text = name ? inner.text() : "(" + inner.text() + ")";
   const std::string panel = std::to_string(tile.panel);
-  index.add("(" + text + " / " + panel + ")", stride);
-  return Linear::of("(" + text + " % " + panel + ")");
+  return {Linear::of("(" + text + " / " + panel + ")"),
+          Linear::of("(" + text + " % " + panel + ")")};
 }
 
 }  // namespace
@@ -39,7 +43,12 @@ Linear KernelEmitter::tile_index(const SharedTile& tile, const Coordinates& at) 
     }
   }
   index.add(row, tile.pitch);
-  if (tile.panel > 0) inner = within_panel(tile, inner, index);
+  if (tile.panel > 0) {
+    const PanelColumn at_panel = within_panel(tile, inner);
+    index.add(at_panel.panel, tile.rows() * tile.panel);
+    row.add(at_panel.panel, tile.rows());
+    inner = at_panel.column;
+  }
   if (tile.swizzle_mask == 0 || row.is_zero()) {
     index.add(inner, 1);
     return index;

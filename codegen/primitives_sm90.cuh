@@ -76,9 +76,9 @@ struct alignas(64) TensorMap {
   uint64_t words[16];
 };
 
-// Starts the copy of a box to `dst` (a multiple of 128 bytes, of 8 kSwizzle if swizzled); `at` is
-// its first element, by dimension.  What lies outside of the tensor arrives as zeros.  The bytes of
-// the whole box count in at `barrier`.
+// Starts the copy of a box to `dst` (a multiple of 128 bytes); `at` is its first element, by
+// dimension.  A swizzle goes by addresses: rows are counted from a multiple of 8 kSwizzle.  What
+// lies outside of the tensor arrives as zeros.  The bytes of the whole box count in at `barrier`.
 template <class Map>
 SD_INLINE void bulk_copy(void* dst, const Map& map, uint64_t* barrier, int c0, int c1) {
   asm volatile(

@@ -184,7 +184,8 @@ void mbarrier_wait(uint64_t* address, int parity) {
 void bulk_copy(const BulkCopy& copy, uint64_t* address) {
   Worker& worker = *current_worker;
   void* pc = SUNDOG_CALLER;
-  check_aligned(copy.dst, copy.swizzle > 0 ? 8 * copy.swizzle : 128, "a bulk copy's target", pc);
+  // A swizzle is one of addresses: its pattern goes by eight rows, wherever a copy begins.
+  check_aligned(copy.dst, 128, "a bulk copy's target", pc);
   Mbarrier& barrier = find_mbarrier(worker, address, pc);
   const uint64_t bytes = box_bytes(copy);
   check_shared(worker, copy.dst, static_cast<int>(bytes), Shadow::Kind::kBulkStart,

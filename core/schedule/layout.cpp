@@ -105,8 +105,9 @@ class BlockedBuilder {
     for (size_t i = parts_.size(); i-- > 0 && lanes > 1;) {
       int64_t most = std::min(lanes, ceil_power(available(i)));
       if (reduced(i)) {
-        most = std::min(most, budget);
-        budget /= most;
+        const int64_t least = i + 1 == parts_.size() ? request_.run_lanes : 1;
+        most = std::min(most, std::max(budget, least));
+        budget = std::max<int64_t>(budget / most, 1);
       }
       take(i, Holder::kLane, most);
       lanes /= most;

@@ -85,10 +85,12 @@ struct BlockedRequest {
   int vector = 1;                 // elements of a vector
   int warps = 1;                  // warps of the block
   std::vector<Mode> fixed_warps;  // warp modes by hand: axis and extent are read
+  int64_t run_lanes = 1;          // neighbours that share the innermost axis at least
 };
 
 // Spreads the axes over lanes, warps and registers.  Warps go to kept axes first, lanes to the
-// innermost ones; as many threads share a reduced axis as the kept axes leave free.
+// innermost ones; as many threads share a reduced axis as the kept axes leave free, or as many as
+// `run_lanes` asks for.
 Layout blocked_layout(const BlockedRequest& request);
 
 }  // namespace sundog

@@ -3,7 +3,10 @@
 // Layouts follow the data.  Tensor-core sums have the layout of their atom.  Whatever reads
 // registers takes over their layout.  Only where nothing is in registers yet is a blocked layout
 // made, whose vectors lie along the axis in which most bytes are contiguous; a load into registers
-// waits for its first reader, so that it lands where it is used.
+// waits for its first reader, so that it lands where it is used.  Neighbouring lanes read a line of
+// 128 bytes together, also where its sum then takes more shuffles: a lane that reads a row by
+// itself asks memory for half a sector at a time, and two that share one meet others in their
+// banks.
 #include <algorithm>
 #include <map>
 
@@ -14,12 +17,14 @@ namespace sundog::planning {
 namespace {
 
 constexpr int kVectorBytes = 16;
+constexpr int kLineBytes = 128;
 
 // The axis along which what a computation reads and writes is contiguous, and for how many
 // elements.
 struct Contiguity {
   AxisId axis = kNone;
   int width = 1;
+  int line_lanes = 1;  // that share a line of memory, a vector each
 };
 
 class LayoutPass {
@@ -114,7 +119,7 @@ class LayoutPass {
           presence_bounds(x_.graph, x_.kernel, x_.dependences[id].absent_along,
                           x_.bound(id) - x_.plan.computations[id].reduced);
       // Words of four f32 parts: neighbouring threads read neighbouring ones, in all banks at once.
-      return {f, vector_width(x_.graph, x_.kernel, store.tensor, store.index, bounds, f, 4)};
+      return {f, vector_width(x_.graph, x_.kernel, store.tensor, store.index, bounds, f, 4), 1};
     }
     return {};
   }
@@ -179,7 +184,7 @@ class LayoutPass {
       axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(i));
       axes.push_back(inner);
     }
-    BlockedRequest request{axes, reduced, run.width, x_.kernel.warps, {}};
+    BlockedRequest request{axes, reduced, run.width, x_.kernel.warps, {}, run.line_lanes};
     int64_t elements = 1;
     for (const TileAxis& axis : axes) elements *= axis.extent;
     while (request.vector > 1 && elements < int64_t{kLanes} * x_.kernel.warps * request.vector) {
@@ -200,7 +205,7 @@ class LayoutPass {
   Contiguity contiguity(uint32_t id) {
     struct Weight {
       int64_t bytes = 0;
-      int width = 1;
+      int width = 1, most = kVectorBytes, narrowest = kVectorBytes;
     };
     std::map<AxisId, Weight> weights;
     const auto add = [&](AxisId axis, int width, AxisSet tile, DType dtype) {
@@ -209,6 +214,7 @@ class LayoutPass {
       for (AxisId f : tile) weight *= std::max<int64_t>(x_.extent(f), 1);
       weights[axis].bytes += weight;
       weights[axis].width = std::max(weights[axis].width, width);
+      weights[axis].narrowest = std::min(weights[axis].narrowest, bytes(dtype));
     };
     const auto add_access = [&](uint32_t tensor, const std::vector<IndexExpr>& index,
                                 const std::vector<Bound>& bounds, AxisSet tile) {
@@ -237,6 +243,8 @@ class LayoutPass {
       } else if (o.shared && !o.shared->axes.empty()) {
         const TileAxis inner = o.shared->axes.back();
         int width = kVectorBytes / bytes(o.shared->dtype);
+        // More in two words would have neighbours meet in the banks of each.
+        if (o.bulk) weights[inner.axis].most = std::min(weights[inner.axis].most, width);
         while (width > 1 && inner.extent % width != 0) width /= 2;
         add(inner.axis, width, tile, o.shared->dtype);
       }
@@ -252,7 +260,8 @@ class LayoutPass {
     for (const auto& [axis, weight] : weights) {
       if (!iterated.has(axis) || weight.bytes <= most) continue;
       most = weight.bytes;
-      best = {axis, weight.width};
+      const int width = std::min(weight.width, weight.most);
+      best = {axis, width, std::max(kLineBytes / (width * weight.narrowest), 1)};
     }
     return best;
   }

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/schedule/banks.h"
 #include "core/schedule/planner.h"
 
 namespace sundog::planning {
@@ -90,11 +91,25 @@ class MemoryPass {
     const int64_t columns = tile.axes.back().extent, row = columns * bytes(tile.dtype);
     const bool whole = columns <= kLongestBox || columns % kLongestBox == 0;
     const int64_t together = std::min(columns, kLongestBox) * bytes(tile.dtype);
-    return swizzles(tile, row) || (whole && tile.rows() * together % kBulkAlignment == 0);
+    return swizzles(id, row) || (whole && tile.rows() * together % kBulkAlignment == 0);
   }
 
-  static bool swizzles(const SharedTile& tile, int64_t row) {
-    return tile.rows() % 8 == 0 && (row == 32 || row == 64 || row % kPanel == 0);
+  bool swizzles(uint32_t id, int64_t row) const {
+    const SharedTile& tile = *x_.plan.computations[id].shared;
+    if (tile.rows() % 8 == 0) return row == 32 || row == 64 || row % kPanel == 0;
+    // Panels of few rows are more copies, for which there must be a reason; and the next stage must
+    // begin where the pattern does.
+    return row % kPanel == 0 && tile.rows() * row % (8 * kPanel) == 0 && rows_meet(id);
+  }
+
+  // Of a bulk copy that is not swizzled, whose rows begin at the same bank: threads read several at
+  // once.
+  bool rows_meet(uint32_t id) const {
+    SharedTile tile = *x_.plan.computations[id].shared;
+    if (tile.rows() < 2) return false;
+    if (std::find(ldmatrix_.begin(), ldmatrix_.end(), id) != ldmatrix_.end()) return true;
+    tile.pitch = tile.axes.back().extent;
+    return bank_turns(tile, accesses(id)).conflicts > 0;
   }
 
   // As one copy leaves them: rows of 32, 64 and 128 bytes swizzled, longer ones in panels of 128;
@@ -103,7 +118,7 @@ class MemoryPass {
     SharedTile& tile = *plan(id).shared;
     BulkPlan& bulk = *plan(id).bulk;
     const int64_t columns = tile.axes.back().extent;
-    if (swizzles(tile, row)) {
+    if (swizzles(id, row)) {
       size_swizzled_tile(tile, row);
     } else {
       tile.pitch = std::min(columns, kLongestBox);
@@ -142,10 +157,37 @@ class MemoryPass {
       tile->swizzle_mask = rows > 1 ? (1 << zeros) - 1 : 0;
       tile->swizzle_shift = 3 - zeros;
     } else if (rows > 1 && row > kChunk) {
+      const bool pad = plan(id).kind != Realisation::kAsyncCopy;
       pitch = round_up(row, kChunk);
-      if (plan(id).kind != Realisation::kAsyncCopy && pitch / kChunk % 2 == 0) pitch += kChunk;
+      if (pad && pitch / kChunk % 2 == 0) pitch += kChunk;
+      tile->pitch = pitch / size;
+      spread_over_banks(*tile, accesses(id), pad);
+      return;
     }
     tile->pitch = pitch / size;
+  }
+
+  // Who writes and reads the tile of `id`, products apart.
+  std::vector<TileAccess> accesses(uint32_t id) const {
+    const ComputationPlan& p = x_.plan.computations[id];
+    std::vector<TileAccess> result;
+    if (p.kind != Realisation::kAsyncCopy) result.push_back({p.layout, true});
+    const auto read = [&](const Layout& layout) {
+      if (p.in_registers && agrees(p.layout, layout, x_.tile_axes(id))) return;
+      result.push_back({layout, false});
+    };
+    for (uint32_t reader : x_.scan.readers[id]) {
+      const ComputationPlan& r = x_.plan.computations[reader];
+      if (!r.mma) read(r.iteration);
+      if (x_.computation(reader).rescale == id) read(r.deferred ? r.partial : r.layout);
+    }
+    const uint32_t to = x_.computation(id).accumulate_into;
+    if (to != kNone && !p.into_partial) read(x_.plan.computations[to].layout);
+    for (size_t i = 0; i < x_.scan.stores.size(); ++i) {
+      const bool own = x_.scan.stores[i].store->computation == id;
+      if (own && !x_.plan.stores[i].from_registers) read(x_.plan.stores[i].layout);
+    }
+    return result;
   }
 
   // The swizzles that the instructions of a warp group and bulk copies know are those of rows of
@@ -182,6 +224,7 @@ class MemoryPass {
         const bool pairs = pair.extent == 2 && pair.axis == scratch.axes.back().axis;
         const int64_t apart = pairs ? 8 : 4;
         while (scratch.pitch % (2 * apart) != apart) ++scratch.pitch;
+        spread_over_banks(scratch, {{p.partial, true}, {p.layout, false}}, true);
       }
     }
   }

@@ -38,6 +38,12 @@ Status run(const GenerateCase& c, const Change& change, bool exact, GenerateOutc
   outcome.passed = ran->passed();
   outcome.failure = ran->failure();
   outcome.problems = join(ran->problems, "\n");
+  double turns = 0, conflicts = 0;
+  for (const BankUse& use : ran->banks) {
+    turns += static_cast<double>(use.turns);
+    conflicts += static_cast<double>(use.conflicts);
+  }
+  outcome.conflicts = turns > 0 ? conflicts / turns : 0;
   if (!exact) return {};
   const Result<ResidueCheck> residues =
       check_residues(*program, *graph, generated->plan, generated->cuda, {});

@@ -17,6 +17,7 @@ struct GenerateOutcome {
   std::string cuda;
   std::string failure;   // why not: an error, a problem the emulator saw, a wrong output
   std::string problems;  // all that the emulator saw
+  double conflicts = 0;  // share of the turns of shared memory that its banks cost
   // Of the exact check, where it was asked for.
   bool residues_passed = false;
   std::string residues;

@@ -281,6 +281,72 @@ TEST(Generate, TrimsLoopsByAnyCondition) {
   }
 }
 
+// However a tile is written and read, its banks are seldom asked for two words at once.
+TEST(Generate, TouchesSharedMemoryWithoutConflicts) {
+  const GenerateCase cases[] = {
+      {"pairs_read_in_fours",
+       "program p(n = 1, h = 128, d = 64, r = 16) { input X: f16[n, h] input W: f16[h, d]\n"
+       "input A: f16[h, r] input B: f16[r, d]\n"
+       "output y: f16[n, d] = sum[h](X * W) + sum[h](X * sum[r](A * B)) }",
+       R"(ugraph u of p { kernel k0 grid(d.o) warps(8) {
+         split d = d.o * d.i(32)
+         bs[r, d.i] = B : shared f16
+         as[h, r] = A : shared f16
+         xs[n, h] = X : shared f16
+         ws[h, d.i] = W : reg f16
+         t[h, d.i] = sum[r](as * bs) : reg f32 mma(m64n8k16) warps(h/8)
+         o[n, d.i] = sum[h](xs * ws + t * xs) : reg f32
+         store o -> y } })"},
+      {"an_addend_of_accumulators",
+       "program p(q = 64, k = 100, e = 64) { input x: f16[q, e] input w: f16[k, e]\n"
+       "input b: f16[q, k] output y: f32[q, k] = sum[e](x * w) + b }",
+       R"(ugraph u of p { kernel k0 grid(k.o) warps(4) {
+         split k = k.o * k.i(64)
+         xs[q, e] = x : shared f16
+         ws[k.i, e] = w : shared f16
+         bs[q, k.i] = b : shared f16
+         t[q, k.i] = sum[e](xs * ws) : reg f32 mma(m64n8k16) warps(q/4)
+         o[q, k.i] = t + bs : reg f32
+         store o -> y } })"},
+      {"rows_made_for_products",
+       "program p(q = 64, k = 64, e = 64) { input x: f16[q, e] input w: f16[k, e]\n"
+       "output y: f32[q, k] = sum[e](x * rsqrt(mean[e](x * x)) * w) }",
+       R"(ugraph u of p { kernel k0 grid() warps(4) {
+         xs[q, e] = x : reg f16
+         ws[k, e] = w : shared f16
+         r[q] = sum[e](xs * xs) : reg f32
+         t[q, e] = rsqrt(r / size(e)) * xs : shared f16
+         o[q, k] = sum[e](t * ws) : reg f32 mma(m64n8k16) warps(q/4)
+         store o -> y } })"},
+      {"a_few_rows",
+       "program p(n = 2, h = 1024, d = 128) { input x: f16[n, h] input w: f16[h, d]\n"
+       "output y: f32[n, d] = sum[h](x * w) }",
+       R"(ugraph u of p { kernel k0 grid(d.o) warps(4) {
+         split h = h.o * h.i(256)  split d = d.o * d.i(64)
+         loop h.o stages(3) bulk {
+           xs[n, h.i] = x : shared f16
+           ws[h.i, d.i] = w : shared f16
+           o[n, d.i] = sum[h.o, h.i](xs * ws) : reg f32 mma(m16n8k16, swap) warps(h.i/4) }
+         store o -> y } })"},
+      {"factors_of_two_widths",
+       "program p(n = 8, h = 512, d = 64) { input x: f16[n, h] input g: f32[n, h]\n"
+       "input w: f16[h, d] output y: f32[n, d] = sum[h](x * g * w) }",
+       R"(ugraph u of p { kernel k0 grid() warps(8) {
+         split h = h.o * h.i(256)
+         loop h.o stages(2) bulk {
+           xs[n, h.i] = x : shared f16
+           gs[n, h.i] = g : shared f32
+           ws[h.i, d] = w : shared f16
+           t[n, h.i] = xs * gs : shared f16
+           o[n, d] = sum[h.o, h.i](t * ws) : reg f32 mma(m16n8k16, swap) warps(h.i/8) }
+         store o -> y } })"}};
+  for (const GenerateCase& c : cases) {
+    const GenerateOutcome outcome = run_case(c);
+    EXPECT_TRUE(outcome.passed) << c.name << ": " << outcome.failure;
+    EXPECT_LT(outcome.conflicts, 0.05) << c.name;
+  }
+}
+
 // Names of the program that mean something in CUDA C++, or in the text around.
 TEST(Generate, KeepsClearOfReservedNames) {
   expect_right({"names",

@@ -7,15 +7,15 @@ lora_golden_k0(const sd::f16* __restrict__ X, const sd::f16* __restrict__ W,
   [[maybe_unused]] const int d_o = block;
   unsigned char* const arena = sd::shared_arena();
   sd::f16* const xs = reinterpret_cast<sd::f16*>(arena + 36864);  // [n(16), h(256)], rows of 256
-  sd::f16* const as = reinterpret_cast<sd::f16*>(arena + 12288);  // [h(256), r(16)], rows of 16
+  sd::f16* const as = reinterpret_cast<sd::f16*>(arena + 0);  // [h(256), r(16)], rows of 16
   sd::f16* const ws = reinterpret_cast<sd::f16*>(arena + 20480);  // [h(256), d.i(32)], rows of 32
   sd::f16* const bs = reinterpret_cast<sd::f16*>(arena + 45056);  // [r(16), d.i(32)], rows of 32
-  // [n(16), r(16)], rows of 24, 8 of them
-  float* const low_scratch = reinterpret_cast<float*>(arena + 0);
+  // [n(16), r(16)], rows of 16, 8 of them
+  float* const low_scratch = reinterpret_cast<float*>(arena + 8192);
   sd::f16* const lh = reinterpret_cast<sd::f16*>(arena + 46080);  // [n(16), r(16)], rows of 16
   // [n(16), d.i(32)], rows of 40, 8 of them
   float* const acc_scratch = reinterpret_cast<float*>(arena + 0);
-  float* const both_shared = reinterpret_cast<float*>(arena + 0);  // [n(16), d.i(32)], rows of 36
+  float* const both_shared = reinterpret_cast<float*>(arena + 0);  // [n(16), d.i(32)], rows of 40
 
   // xs[n, h] = X
 #pragma unroll
@@ -87,7 +87,8 @@ lora_golden_k0(const sd::f16* __restrict__ X, const sd::f16* __restrict__ W,
           for (int v = 0; v < 2; ++v) {
             vec[0][v] = low_part[r7][v + r8 * 2];
           }
-          sd::store_shared(low_scratch + n_5 * 24 + r8 * 192 + r_6 + r7 * 8 + warp * 384, vec[0]);
+          sd::store_shared(low_scratch + n_5 * 16 + r8 * 128 + ((r_6 + r7 * 8) ^ (n_5 & 3) * 4)
+              + warp * 256, vec[0]);
         }
       }
     }
@@ -98,7 +99,7 @@ lora_golden_k0(const sd::f16* __restrict__ X, const sd::f16* __restrict__ W,
       float t11 = 0.0f;
 #pragma unroll
       for (int i = 0; i < 8; ++i) {
-        t11 += low_scratch[n_9 * 24 + r_10 + i * 384];
+        t11 += low_scratch[n_9 * 16 + (r_10 ^ (n_9 & 3) * 4) + i * 256];
       }
       low = t11;
     }
@@ -206,7 +207,7 @@ lora_golden_k0(const sd::f16* __restrict__ X, const sd::f16* __restrict__ W,
             for (int v = 0; v < 2; ++v) {
               vec[0][v] = both[r33][v + r34 * 2];
             }
-            sd::store_shared(both_shared + n_31 * 36 + r34 * 288 + d_i_32 + r33 * 8, vec[0]);
+            sd::store_shared(both_shared + n_31 * 40 + r34 * 320 + d_i_32 + r33 * 8, vec[0]);
           }
         }
       }
@@ -217,7 +218,7 @@ lora_golden_k0(const sd::f16* __restrict__ X, const sd::f16* __restrict__ W,
       const int d_i_36 = lane % 16 * 2;
 #pragma unroll
       for (int v = 0; v < 2; ++v) {
-        acc[v] += sd::to_float(both_shared[n_35 * 36 + d_i_36 + v]);
+        acc[v] += sd::to_float(both_shared[n_35 * 40 + d_i_36 + v]);
       }
     }
   }

@@ -84,6 +84,17 @@ TEST(Layout, RowsOfAMatrixGoToWarpsAndColumnsToLanes) {
   EXPECT_EQ(slots(layout), 8);
 }
 
+// Rows that a thread each would hold are shared, where that is asked for.
+TEST(Layout, NeighboursShareARowThatIsReduced) {
+  BlockedRequest request{{{kM, 128}, {kN, 64}}, AxisSet::of(kN), 8, 4, {}};
+  EXPECT_EQ(lane_bits(blocked_layout(request), AxisSet::of(kN)), 0u);
+  request.run_lanes = 8;
+  const Layout layout = blocked_layout(request);
+  EXPECT_EQ(lane_bits(layout, AxisSet::of(kN)), 7u);
+  EXPECT_EQ(slots(layout), 64);
+  EXPECT_EQ(slots(slice(layout, AxisSet::of(kM))), 8);
+}
+
 TEST(Layout, WarpsByHandAreContiguousParts) {
   const Layout layout =
       blocked_layout({{{kM, 64}}, AxisSet(), 1, 4, {{kM, 4, 1, Holder::kWarp, 1}}});
@@ -153,6 +164,7 @@ BlockedRequest random_request(std::mt19937& random) {
   BlockedRequest request;
   request.warps = 1 + below(8);
   request.vector = 1 << below(4);
+  request.run_lanes = 1 << below(6);
   const int axes = 1 + below(3);
   for (AxisId a = 0; a < static_cast<AxisId>(axes); ++a) {
     request.axes.push_back({a, 1 + below(a + 1 == static_cast<AxisId>(axes) ? 90 : 12)});
