@@ -175,6 +175,7 @@ class Reader {
 
   Status add_node(size_t index);
   Status elementwise(const std::vector<size_t>& operands, Value& value);
+  Status along_axes_of(size_t first, const std::vector<size_t>& operands, Value& value);
   Status contract(const GraphNode& node, const std::vector<size_t>& operands, Value& value);
   Status reduce(const GraphNode& node, size_t operand, Value& value);
   Status reshape(const GraphNode& node, size_t operand, Value& value);
@@ -204,9 +205,6 @@ Status Reader::elementwise(const std::vector<size_t>& operands, Value& value) {
     rank = std::max(rank, out_.values[operand].extents.size());
   }
   value.extents.assign(rank, 1);
-  value.dims.assign(rank, {});
-  std::vector<Dim*> all;
-  for (Dim& dim : value.dims) all.push_back(&dim);
   for (const size_t operand : operands) {
     const std::vector<int64_t>& extents = out_.values[operand].extents;
     const size_t skipped = rank - extents.size();
@@ -218,10 +216,29 @@ Status Reader::elementwise(const std::vector<size_t>& operands, Value& value) {
       }
       extent = std::max(extent, extents[d]);
     }
+  }
+  // The first gives the axes.  A sum over one of them can take none over that it sums over, as the
+  // product in x + x * w; it can give its own.
+  Status status = along_axes_of(0, operands, value);
+  for (size_t first = 1; first < operands.size() && !status.ok(); ++first) {
+    if (along_axes_of(first, operands, value).ok()) return {};
+  }
+  return status;
+}
+
+Status Reader::along_axes_of(size_t first, const std::vector<size_t>& operands, Value& value) {
+  const size_t rank = value.extents.size();
+  value.dims.assign(rank, {});
+  value.operands.assign(operands.size(), {});
+  std::vector<Dim*> all;
+  for (Dim& dim : value.dims) all.push_back(&dim);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const size_t next = i == 0 ? first : i <= first ? i - 1 : i;
+    const size_t skipped = rank - out_.values[operands[next]].extents.size();
     const std::vector<Dim*> targets(all.begin() + static_cast<std::ptrdiff_t>(skipped), all.end());
-    Result<Access> access = bind(operand, targets, all);
+    Result<Access> access = bind(operands[next], targets, all);
     if (!access.ok()) return access.error();
-    value.operands.push_back(std::move(*access));
+    value.operands[next] = std::move(*access);
   }
   return {};
 }

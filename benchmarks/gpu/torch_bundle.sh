@@ -47,7 +47,7 @@ tests() { # TIME LINES SUITE...
 if [[ ${SKIP_TESTS:-0} == 0 ]]; then
   tests 240 40 test_torch
   tests 240 20 test_devices
-  tests 120 12 test_blocks
+  tests 240 12 test_blocks
 fi
 if [[ ${SKIP_BENCH:-0} == 0 ]]; then
   python3 torch_bench.py --device "$SUNDOG_TEST_DEVICE" --out "$out/torch_bench.json" "$@" 2>&1 | tee "$out/torch_bench.log"

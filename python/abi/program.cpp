@@ -9,6 +9,8 @@
 #include "frontend/graph.h"
 #include "frontend/onnx.h"
 #include "python/abi/handles.h"
+#include "search/bound.h"
+#include "search/machine.h"
 
 using namespace sundog;
 
@@ -109,6 +111,19 @@ sundog_code sundog_program_text(const sundog_program* program, sundog_bytes** te
 
 double sundog_program_work(const sundog_program* program) {
   return codegen::program_work(program->program);
+}
+
+sundog_code sundog_program_bound(const sundog_program* program, const char* target, double* us,
+                                 sundog_error** error) {
+  return abi::guarded(error, [&]() -> Status {
+    if (program == nullptr || target == nullptr || us == nullptr) {
+      return abi::null_argument("program, target or us");
+    }
+    const Result<Device> device = find_device(target);
+    if (!device.ok()) return device.error();
+    *us = search::program_bound(program->program, search::machine_of(*device));
+    return {};
+  });
 }
 
 sundog_code sundog_program_evaluate(const sundog_program* program, const double* const* inputs,

@@ -117,6 +117,10 @@ SUNDOG_API sundog_code sundog_program_text(const sundog_program* program, sundog
                                            sundog_error** error);
 /* The multiplications, more or less, that the program needs: what running it by hand would cost. */
 SUNDOG_API double sundog_program_work(const sundog_program* program);
+/* Microseconds below which no kernel that computes the program is predicted on a target ("h200"):
+ * one launch, and each input and output once through memory. */
+SUNDOG_API sundog_code sundog_program_bound(const sundog_program* program, const char* target,
+                                            double* us, sundog_error** error);
 /* Runs the program itself in float64: inputs and outputs in the order of the program, each an array
  * of all its elements in row-major order, whatever strides are declared. */
 SUNDOG_API sundog_code sundog_program_evaluate(const sundog_program* program,

@@ -39,6 +39,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "program_message": (_RESULT, [c_void_p, c_void_p, c_void_p]),
     "program_text": (_RESULT, [c_void_p, c_void_p, c_void_p]),
     "program_work": (c_double, [c_void_p]),
+    "program_bound": (_RESULT, [c_void_p, c_char_p, POINTER(c_double), c_void_p]),
     "program_evaluate": (_RESULT, [c_void_p, c_void_p, c_void_p, c_int, c_void_p]),
     "program_free": (None, [c_void_p]),
     "optimize": (_RESULT, [c_void_p, c_char_p, c_size_t, Progress, c_void_p, c_void_p, c_void_p, c_void_p]),

@@ -92,6 +92,12 @@ class Program:
         """Multiplications, more or less."""
         return library().program_work(self._handle.pointer)
 
+    def bound_us(self, target: str = "h200") -> float:
+        """Microseconds below which no kernel of it is predicted: a launch, and what has to pass through memory."""
+        us = _library.c_double()
+        checked(library().program_bound, self._handle.pointer, target.encode(), _library.byref(us))
+        return us.value
+
     def __str__(self) -> str:
         return self.text
 

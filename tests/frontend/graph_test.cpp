@@ -127,6 +127,28 @@ TEST(Graph, KeysOfSelfAttentionGetAnAxisOfTheirOwn) {
   EXPECT_EQ(values_of(graph), expected);
 }
 
+TEST(Graph, AResidualOfASquareProductIsReadAlongItsResult) {
+  // x + x w, both orders: the sum over the columns of x stays one.
+  for (const bool product_first : {false, true}) {
+    Graph graph;
+    graph.inputs = {tensor("x", {3, 2}), tensor("w", {2, 2})};
+    graph.nodes = {contraction("p", {"x", "w"}, "ij,jk->ik"),
+                   node("y", "add",
+                        product_first ? std::vector<std::string>{"p", "x"}
+                                      : std::vector<std::string>{"x", "p"})};
+    graph.outputs = {{"y", tensor("y", {3, 2})}};
+    std::vector<double> expected;
+    for (int i = 0; i < 3; ++i) {
+      for (int k = 0; k < 2; ++k) {
+        double sum = element(2 * i + k);
+        for (int j = 0; j < 2; ++j) sum += element(2 * i + j) * element(2 * j + k);
+        expected.push_back(sum);
+      }
+    }
+    EXPECT_EQ(values_of(graph), expected);
+  }
+}
+
 TEST(Graph, ATransposeAddedToItselfIsNoDiagonal) {
   Graph graph;
   graph.inputs = {tensor("x", {3, 3})};

@@ -169,6 +169,19 @@ TEST(Abi, EvaluatesInFloat64) {
   sundog_program_free(program);
 }
 
+TEST(Abi, ABoundIsOfTheTarget) {
+  Failure failure;
+  sundog_program* program = parsed();
+  double fast = 0, slow = 0;
+  ASSERT_EQ(sundog_program_bound(program, "h200", &fast, &failure.error), SUNDOG_OK)
+      << failure.message();
+  ASSERT_EQ(sundog_program_bound(program, "a100", &slow, &failure.error), SUNDOG_OK);
+  EXPECT_GT(fast, 0);
+  EXPECT_GT(slow, fast) << "its launches take longer";
+  EXPECT_EQ(sundog_program_bound(program, "abacus", &fast, &failure.error), SUNDOG_BAD_INPUT);
+  sundog_program_free(program);
+}
+
 TEST(Abi, ThreadsDoNotDisturbOneAnother) {
   sundog_program* program = parsed();
   std::vector<std::string> texts(3);

@@ -16,8 +16,9 @@ from torch.compiler import is_compiling
 from sundog._library import SundogError
 from sundog.kernel import Kernel, SavedKernel
 from sundog.torch.backend import decompositions, sundog_backend
-from sundog.torch.compiler import Compiler, Report, _alignment
+from sundog.torch.compiler import Compiler, Report
 from sundog.torch.operators import KeepAttention
+from sundog.torch.programs import alignment
 from sundog.torch.runtime import Expected, FusedKernel
 
 log = logging.getLogger("sundog")
@@ -85,12 +86,14 @@ class Optimized:
 
 def optimize(function: Callable[..., Any], example_inputs: Sequence[Any], **options: Any) -> Optimized:
     """Fuses a function or module for tensors like the examples; options as those of the backend, but that kernels
-    are what was asked for: they are timed against PyTorch's (`against="eager"`) only if that is asked for too.
+    are what was asked for: they are timed against PyTorch's (`against="eager"`), and cut where that is faster, only if
+    that is asked for too.
 
     Parameters of a module are those that it has now. Inference only: nothing is differentiated. A function
     that changes its arguments in place is refused by name."""
     module, spec, flat = _traced(function, tuple(example_inputs))
-    compiler = Compiler(module, {"against": None, **options})
+    against = options.get("against")
+    compiler = Compiler(module, {"cuts": against is not None, **options, "against": against})
     return Optimized(compiler.run(), compiler.report, flat, spec)
 
 
@@ -123,7 +126,7 @@ def _traced(function: Callable[..., Any], examples: tuple[Any, ...]) -> tuple[to
     _refuse_mutation(module)
     placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
     for node, value in zip(placeholders, tensors):
-        node.meta["sundog_align"] = _alignment(value)
+        node.meta["sundog_align"] = alignment(value)
     for node in module.graph.nodes:
         if node.op == "get_attr":
             value = getattr(module, node.target)

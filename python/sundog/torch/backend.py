@@ -3,6 +3,8 @@
 The graph that Dynamo has captured goes through AOTAutograd, which makes it functional (in-place operators,
 views and aliases are its business), and comes here as aten operators. Options are those of sundog.optimize, and
 
+    against     what a fused subgraph has to beat on a GPU: "eager", "max-autotune" or None (measure.py)
+    cuts        whether to look for the fastest cuts of what has a kernel (True; cuts.py)
     on          where kernels run without a GPU: "auto", "emulator", "eager"
     max_rows    matrix products of more rows are left to the library (64)
     fullgraph   refuse what cannot be fused entirely

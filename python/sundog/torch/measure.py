@@ -107,8 +107,8 @@ class Stopwatch:
     def times(self, kernel: Any, subgraph: torch.fx.GraphModule, operators: int) -> tuple[Times, dict[str, Callable[..., Any]]] | None:
         """Of a runtime.FusedKernel, and of the subgraph that it stands for; with what was timed. None where there is
         nothing to time with or against."""
-        clock = self.clock or clock_of(kernel.device)
-        if clock is None or self.against is None or kernel.on == "eager":
+        clock = self.clock_for(kernel.device)
+        if clock is None or kernel.on == "eager":
             return None
         ways: dict[str, Callable[..., Any]] = {FUSED: kernel.run, EAGER: subgraph}
         names = [*ways, MAX_AUTOTUNE] if self.against == MAX_AUTOTUNE else [*ways]
@@ -127,6 +127,19 @@ class Stopwatch:
                 if self.cache:
                     _write(path, found)
         return known, ways
+
+    def clock_for(self, device: torch.device) -> Clock | None:
+        """What times the subgraphs of a device, or None where they are not timed."""
+        return None if self.against is None else self.clock or clock_of(device)
+
+    def eager(self, subgraph: torch.fx.GraphModule, inputs: Sequence[Any], device: torch.device) -> float | None:
+        """Microseconds of operators as PyTorch launches them, or None where the clock cannot tell."""
+        clock = self.clock_for(device)
+        if clock is None:
+            return None
+        with _disable_current_modes(), torch._guards.tracing(None), torch.no_grad():
+            found = clock({EAGER: subgraph}, inputs)[EAGER]
+        return None if isinstance(found, str) else found
 
     def described(self, device: torch.device) -> str:
         """By what subgraphs are decided, for the report."""

@@ -7,6 +7,9 @@ its operands, plus one for a matrix product or a reduction whose operands come o
 same level. Connected operators of one level are a group. Levels only grow along edges, so groups never depend
 on one another in a circle.
 
+That is where it begins; the fastest partition of a graph is found by comparing alternatives (cuts.py), each a
+Partition with one cut more.
+
 Views belong to nobody: each group reads through the views of its inputs, and a view that an eager operator or
 the caller wants is a view as ever. So it is with constants (a mask of indices, a scalar), which every group makes for
 itself.
@@ -15,7 +18,7 @@ itself.
 from __future__ import annotations
 
 import operator
-from typing import Any, Iterable
+from typing import Any, Iterable, Iterator
 
 import torch
 
@@ -35,6 +38,11 @@ class Group:
         self.inputs: list[Any] = []  # values from outside, views looked through
         self.outputs: list[Any] = []
 
+    @property
+    def key(self) -> Any:
+        """Equal for equal groups of different partitions of one graph."""
+        return frozenset(self.nodes), tuple(self.inputs), tuple(self.outputs)
+
     def heavy(self) -> int:
         return sum(n.target in lowering.HEAVY for n in self.nodes)
 
@@ -46,9 +54,11 @@ class Partition:
         self.reasons: dict[Any, str] = {}  # of nodes that stay eager
         self.cut: set[Any] = set()  # matrix products whose tails are groups of their own
         self.fronts: set[Any] = set()  # and those before which what leads up to them ends
+        self.alone: set[Any] = set()  # values computed by a group of their own, with all that leads up to them
         self.groups: list[Group] = []
         self.group_of: dict[Any, Group] = {}
         self.level: dict[Any, int] = {}
+        self._position = {node: i for i, node in enumerate(graph.nodes)}
 
     # What a node is -------------------------------------------------------------------------------
 
@@ -101,6 +111,37 @@ class Partition:
         if node.target in lowering.HEAVY and (rows := _rows(node)) > self.max_rows:
             return f"a matrix product of {rows} rows, for which the library's kernel is faster"
         return None
+
+    # Alternatives ---------------------------------------------------------------------------------
+
+    def alternatives(self, group: Group) -> Iterator[tuple[str, Partition]]:
+        """Partitions that have this group in smaller pieces, each with the places of its cuts; they are yet to run."""
+        heavy = {n for n in group.nodes if n.target in lowering.HEAVY}
+        members = set(group.nodes)
+        if tails := {n for n in heavy - self.cut if any(u in members for u in self._users(n))}:
+            yield "behind its products", self._with(cut=tails)
+        if fronts := {n for n in heavy - self.fronts if any(self.base(o) in members for o in n.all_input_nodes)}:
+            yield "in front of its products", self._with(fronts=fronts)
+        if alone := self._separable(group):
+            yield "between its products", self._with(alone=alone)
+
+    def _with(self, **more: set[Any]) -> Partition:
+        other = Partition(self.graph, self.max_rows)
+        other.reasons = dict(self.reasons)
+        for name in ("cut", "fronts", "alone"):
+            setattr(other, name, getattr(self, name) | more.get(name, set()))
+        return other
+
+    def _separable(self, group: Group) -> set[Any]:
+        """Outputs which could have groups of their own so that no matrix product is computed twice."""
+        products = []
+        for output in group.outputs:
+            heavy = {n for n in self._ancestors(group, [output]).nodes if n.target in lowering.HEAVY}
+            if heavy:
+                products.append((output, heavy))
+        once = sum(len(heavy) for _, heavy in products) == len(set().union(*(heavy for _, heavy in products)))
+        # The first stays with the outputs that no product leads up to.
+        return {output for output, _ in products[1:]} - self.alone if once else set()
 
     # Levels and groups ----------------------------------------------------------------------------
 
@@ -180,6 +221,12 @@ class Partition:
                 source = self.base(operand)
                 if source in leader and self.level[source] == self.level[node]:
                     leader[find(node)] = find(source)
+        # Products cut off from what leads up to them stay together where that is the same for all.
+        first: dict[Any, Any] = {}
+        for node in nodes:
+            for operand in node.all_input_nodes if node in self.fronts else ():
+                other = first.setdefault((self.base(operand), self.level[node]), node)
+                leader[find(node)] = find(other)
         gathered: dict[Any, Group] = {}
         for node in nodes:
             group = gathered.setdefault(find(node), Group(self.level[node]))
@@ -199,10 +246,15 @@ class Partition:
         alone = lowering.REDUCTIONS | lowering.JOINS
         if len(worth) < 2 and not group.heavy() and worth[0].target not in alone:
             return self._leave(group.nodes, "a single elementwise operator has nothing to be fused with")
+        rest = [n for n in outputs if n not in self.alone] or outputs[:1]
+        for output in outputs:
+            if output not in rest:
+                self._keep_parts(group, [output])
+        group = group if len(rest) == len(outputs) else self._ancestors(group, rest)
         if _fits(group):
-            self._add(group, outputs)
+            self._add(group, rest)
             return None
-        return self._keep_parts(group, outputs)
+        return self._keep_parts(group, rest)
 
     def _keep_parts(self, group: Group, outputs: list[Any]) -> None:
         """A group that is too large, as one group for each few of its outputs: what they share (a norm) is
@@ -242,34 +294,28 @@ class Partition:
 
     def _add(self, group: Group, outputs: list[Any]) -> None:
         self.groups.append(group)
-        members = set(group.nodes)
-        inputs: set[Any] = set()
         for node in group.nodes:
             self.group_of[node] = group
-            if not self.is_part(node):
-                read = {self.base(operand) for operand in node.all_input_nodes}
-                inputs |= {value for value in read - members if not self.is_constant(value)}
-        order = {node: i for i, node in enumerate(self.graph.nodes)}
-        group.outputs = list(outputs)
-        group.inputs = sorted(inputs, key=lambda node: order[node])
+        group.inputs, group.outputs = self._inputs(group.nodes), list(outputs)
 
-    def take_apart(self, group: Group) -> bool:
-        """Makes the tails of a group's products groups of their own or, where they are, what leads up to them;
-        whether there is anything to cut."""
-        heavy = {n for n in group.nodes if n.target in lowering.HEAVY}
-        members = set(group.nodes)
-        cut = {n for n in heavy - self.cut if any(u in members for u in self._users(n))}
-        fronts = {n for n in heavy - self.fronts if any(self.base(o) in members for o in n.all_input_nodes)}
-        if cut:
-            self.cut |= cut
-        else:
-            self.fronts |= fronts
-        return bool(cut or fronts)
+    def _inputs(self, nodes: list[Any]) -> list[Any]:
+        """What they read from outside."""
+        read = {self.base(operand) for node in nodes if not self.is_part(node) for operand in node.all_input_nodes}
+        return sorted((v for v in read - set(nodes) if not self.is_constant(v)), key=self._position.__getitem__)
+
+    def by_itself(self, node: Any) -> Group:
+        """An operator with its results, as a group that is not of the partition."""
+        group = Group(self.level[node])
+        group.nodes = [node, *(user for user in node.users if self.is_part(user))]
+        group.inputs = self._inputs(group.nodes)
+        group.outputs = group.nodes[1:] or [node]
+        return group
 
     def give_up(self, group: Group, reason: str, culprit: str | None) -> None:
-        """Leaves a group to PyTorch, or only the operator that is to blame."""
+        """Leaves a group to PyTorch, or only the operator that is to blame; what other groups compute too stays theirs."""
         blamed = [n for n in self.graph.nodes if n.name == culprit and (n in group.nodes or self.is_constant(n))]
-        for node in blamed or group.nodes:
+        shared = {n for other in self.groups if other is not group for n in other.nodes}
+        for node in blamed or [n for n in group.nodes if n not in shared] or group.nodes:
             self.reasons[node] = reason
 
 
