@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -146,9 +147,7 @@ class BoxEvaluator {
   }
 
   uint32_t add(TermId id, const std::function<std::optional<Leaf>(TermId)>& leaf) {
-    for (uint32_t n = 0; n < nodes_.size(); ++n) {
-      if (nodes_[n].id == id) return n;
-    }
+    if (const auto known = node_of_.find(id); known != node_of_.end()) return known->second;
     Node node;
     node.id = id;
     if (std::optional<Leaf> read = leaf(id)) {
@@ -176,7 +175,7 @@ class BoxEvaluator {
       if (!axes.has(box_[inner_begin_ + d])) node.strides[d] = 0;
     }
     nodes_.push_back(std::move(node));
-    return static_cast<uint32_t>(nodes_.size() - 1);
+    return node_of_[id] = static_cast<uint32_t>(nodes_.size() - 1);
   }
 
   void evaluate(Node& node, const std::vector<int64_t>& index) {
@@ -401,6 +400,7 @@ class BoxEvaluator {
   const std::vector<int64_t>& size_of_;
   size_t inner_begin_ = 0;
   std::vector<Node> nodes_;  // operands first
+  std::unordered_map<TermId, uint32_t> node_of_;
 };
 
 // Adds the operand of a reduction (or copies a plain value) into `to`.

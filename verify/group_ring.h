@@ -27,6 +27,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "core/algebra.h"
@@ -65,6 +66,7 @@ class GroupRing {
     uint32_t expansion = 1 << 14;  // terms while denominators are cleared
     uint64_t products = 1 << 25;   // of two terms, those below powers of roots included
     double seconds = 0;            // from construction; 0: none
+    float growth = 0x1p32F;        // degree, or bits of coefficients, that abbreviated() leaves
   };
 
   GroupRing(uint64_t seed, Rounding rounding) : GroupRing(seed, rounding, Limits{}) {}
@@ -91,8 +93,13 @@ class GroupRing {
                const Value& otherwise);
 
   // The value, or an unknown function of it where its degree or coefficients are too large for a
-  // useful error_log2(): a chain of n squares has degree 2^n.
+  // useful error_log2(): a chain of n squares has degree 2^n.  The same value is abbreviated
+  // wherever it occurs, though what is known of its degree depends on how it was computed.
   Value abbreviated(const Value& a);
+  bool abbreviates() const { return !abbreviated_.empty(); }
+  // From here on values are abbreviated where they were before, and others only if they are far
+  // larger: a candidate whose degrees are known less well than the program's has the same values.
+  void abbreviate_less() { limits_.growth *= 4; }
 
   bool is_minus_infinity(const Value& a) const { return a.kind == Kind::kMinusInfinity; }
 
@@ -246,6 +253,7 @@ class GroupRing {
   std::map<std::vector<uint32_t>, Value> maxima_;
   std::unordered_map<uint32_t, uint32_t> root_generator_, log_generator_;  // by interned argument
   std::unordered_map<uint32_t, DType> rounded_;  // interned results of casts
+  std::unordered_set<uint32_t> abbreviated_;     // interned values
 
   std::optional<std::string> failure_;
   std::string undefined_reason_;

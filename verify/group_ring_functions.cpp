@@ -240,11 +240,14 @@ Value GroupRing::call(const Fn& fn, const Value& a) {
 }
 
 Value GroupRing::abbreviated(const Value& a) {
-  constexpr float kMost = 0x1p32F;  // below it a round still has a bound of some 2^-20 a pair
   const Growth& g = a.growth;
-  const bool small = g.degree + g.below < kMost && g.bits + g.bits_below < kMost;
-  if (small || a.kind != Kind::kFinite || is_rational(a)) return a;
-  Value v = oracle(prf(image(a).p, 0x76, intern(a)));
+  const bool small = g.degree + g.below < limits_.growth && g.bits + g.bits_below < limits_.growth;
+  if (small && (abbreviated_.empty() || !may_be_interned(a))) return a;
+  if (a.kind != Kind::kFinite || is_rational(a)) return a;
+  const uint32_t id = intern(a);
+  if (small && abbreviated_.count(id) == 0) return a;
+  abbreviated_.insert(id);
+  Value v = oracle(prf(image(a).p, 0x76, id));
   v.nonnegative = a.nonnegative;
   v.positive = a.positive;
   return v;

@@ -506,5 +506,34 @@ TEST(GroupRing, EveryOperatorDiffersFromEveryOther) {
   }
 }
 
+TEST(GroupRing, AbbreviatesAValueWhereverItOccurs) {
+  GroupRing::Limits limits;
+  limits.growth = 12;
+  GroupRing a(5, Rounding::kWide, limits);
+  const Value x = a.random(1), y = a.random(2);
+  const auto power = [&](Value v, int n) {
+    Value result = a.integer(1);
+    for (int i = 0; i < n; ++i) result = a.mul(result, v);
+    return result;
+  };
+  const Value large = power(x, 13), small = power(x, 11);
+  EXPECT_EQ(a.equal(a.abbreviated(small), small), Sameness::kSame);
+  EXPECT_FALSE(a.abbreviates());
+  const Value shorter = a.abbreviated(large);
+  EXPECT_TRUE(a.abbreviates());
+  EXPECT_EQ(a.equal(shorter, large), Sameness::kDifferent);
+  EXPECT_EQ(a.equal(shorter, a.abbreviated(a.mul(power(x, 6), power(x, 7)))), Sameness::kSame);
+  EXPECT_EQ(a.equal(a.abbreviated(power(y, 13)), shorter), Sameness::kDifferent);
+  // A quotient of degree 13/12 that is x, as far as its degree is known.
+  const Value quotient = a.div(power(x, 12), power(x, 11));
+  EXPECT_EQ(a.equal(a.abbreviated(quotient), x), Sameness::kDifferent);
+  EXPECT_EQ(a.equal(a.abbreviated(x), a.abbreviated(quotient)), Sameness::kSame)
+      << "x is abbreviated, too, from here on";
+  a.abbreviate_less();
+  EXPECT_EQ(a.equal(a.abbreviated(power(y, 14)), power(y, 14)), Sameness::kSame);
+  EXPECT_EQ(a.equal(a.abbreviated(power(x, 13)), shorter), Sameness::kSame);
+  EXPECT_EQ(a.equal(a.abbreviated(power(y, 48)), power(y, 48)), Sameness::kDifferent);
+}
+
 }  // namespace
 }  // namespace sundog::verify

@@ -52,25 +52,65 @@ TEST(RandomTest, IsNotFooledByWhatConsecutiveIntegersHide) {
   EXPECT_EQ(r.evidence.rounds, 1);
 }
 
+// `line` with the line before it for each @, `length` times; the one at `other_at` is another.
+std::string chain(int length, const std::string& line, int other_at = -1,
+                  const std::string& other = "") {
+  std::string text = "program p(n = 5) { input x: f32[n] y[n] = x ";
+  std::string before = "y";
+  for (int i = 0; i < length; ++i) {
+    std::string next = i == other_at ? other : line;
+    for (size_t at; (at = next.find('@')) != std::string::npos;) next.replace(at, 1, before);
+    before = "y" + std::to_string(i);
+    text += before + "[n] = " + next + " ";
+  }
+  return text + "output z: f32[n] = " + before + " }";
+}
+
 // The degree doubles with each line; 60 lines alone exceed every prime of the test.
 TEST(RandomTest, LongChainsOfProductsHaveABound) {
-  const auto chain = [](const std::string& line, const std::string& last) {
-    std::string text = "program p(n = 5) { input x: f32[n] y[n] = x ";
-    std::string before = "y";
-    for (int i = 0; i < 500; ++i) {
-      std::string next = i == 499 ? last : line;
-      for (size_t at; (at = next.find('@')) != std::string::npos;) next.replace(at, 1, before);
-      before = "y" + std::to_string(i);
-      text += before + "[n] = " + next + " ";
-    }
-    return text + "output z: f32[n] = " + before + " }";
-  };
   const std::string line = "x / (1 + @ * @)";
-  const std::string text = chain(line, line);
-  const FieldResult same = test(text, chain("x * (1 / (@ * @ + 1))", line));
+  const std::string text = chain(500, line);
+  const FieldResult same = test(text, chain(500, "x * (1 / (@ * @ + 1))", 499, line));
   EXPECT_EQ(same.answer, Sameness::kSame) << same.reason;
   EXPECT_LE(same.evidence.error_bound_log2, -60);
-  EXPECT_EQ(test(text, chain(line, "x / (1 + 2 * @ * @)")).answer, Sameness::kDifferent);
+  EXPECT_EQ(test(text, chain(500, line, 499, "x / (1 + 2 * @ * @)")).answer, Sameness::kDifferent);
+}
+
+// Degrees, or the sizes of coefficients, double or triple with each line, and every line has
+// arguments of roots and logarithms: with all degrees below 2^32 there would be no bound at all.
+TEST(RandomTest, LongChainsOfFunctionsHaveABound) {
+  const struct {
+    std::string line, same, other;
+  } kChains[] = {
+      {"log(1 + exp(@))", "log(exp(@) + 1)", "log(1 + 2 * exp(@))"},
+      {"rsqrt(@ * @ + 1)", "1 / sqrt(1 + @ ^ 2)", "rsqrt(@ * @ + 2)"},
+      {"@ / (1 + @ * @)", "@ * (1 / (@ * @ + 1))", "@ / (2 + @ * @)"},
+  };
+  for (const auto& [line, same, other] : kChains) {
+    const FieldResult equal = test(chain(500, line), chain(500, same));
+    EXPECT_EQ(equal.answer, Sameness::kSame) << line << ": " << equal.reason;
+    EXPECT_LE(equal.evidence.error_bound_log2, -60) << line;
+    EXPECT_LE(equal.evidence.rounds, 16) << line;
+    EXPECT_EQ(test(chain(500, line), chain(500, same, 250, other)).answer, Sameness::kDifferent);
+  }
+}
+
+// Less is known of the candidate's degrees, so it passes each limit earlier than the program.
+TEST(RandomTest, ValuesAreAbbreviatedWhereTheProgramsAre) {
+  const FieldResult r = test(chain(100, "rsqrt(@ * @ + 1)"),  //
+                             chain(100, "rsqrt((@ * @ * 3 + 3) / 3)"));
+  EXPECT_EQ(r.answer, Sameness::kSame) << r.reason;
+  EXPECT_LE(r.evidence.error_bound_log2, -60);
+}
+
+TEST(RandomTest, SaysThatUnknownFunctionsTookPart) {
+  const std::string line = "sqrt(@ * @ + @ ^ 4)", same = "sqrt(@ * @ * (1 + @ * @))";
+  EXPECT_EQ(test(chain(8, line), chain(8, same)).answer, Sameness::kSame);
+  const FieldResult r = test(chain(100, line), chain(100, same));
+  EXPECT_EQ(r.answer, Sameness::kDifferent);
+  EXPECT_NE(r.reason.find("differs where values of too high a degree are unknown functions"),
+            std::string::npos)
+      << r.reason;
 }
 
 TEST(RandomTest, UndefinedIsUndecidedWithTheReason) {
