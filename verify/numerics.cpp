@@ -11,6 +11,7 @@
 #include <cmath>
 
 #include "core/float_algebra.h"
+#include "verify/float64_errors.h"
 #include "verify/float_inputs.h"
 #include "verify/full_size.h"
 #include "verify/run_candidate.h"
@@ -214,11 +215,14 @@ std::optional<Witness> difference(const SmallCase& small, Rounding rounding, Inp
     return w;
   }
   if (!exact || !other || !exact32 || !other32) return std::nullopt;
+  std::optional<Float64Errors> errors;
   for (size_t o = 0; o < exact->size(); ++o) {
     for (size_t i = 0; i < (*exact)[o].values.size(); ++i) {
       const double x = (*exact)[o].values[i], y = (*other)[o].values[i];
       const double x32 = (*exact32)[o].values[i], y32 = (*other32)[o].values[i];
       if (!beyond_rounding(x, y, x32, y32)) continue;
+      if (!errors) errors.emplace(small, rounding, inputs);
+      if (errors->explain(o, i, x, y)) continue;
       Witness w = witness_at(small, o, i, x, y, seed);
       w.inputs = name(kind);
       w.precision = "f64";
@@ -232,8 +236,9 @@ std::optional<Witness> difference(const SmallCase& small, Rounding rounding, Inp
 
 std::optional<Witness> find_witness(const SmallCase& small, Rounding rounding, uint64_t seed,
                                     bool brief) {
-  constexpr InputKind kKinds[] = {InputKind::kOrdinary, InputKind::kCancelling, InputKind::kLarge,
-                                  InputKind::kOneHot, InputKind::kLargePositive};
+  constexpr InputKind kKinds[] = {
+      InputKind::kOrdinary,      InputKind::kCancelling,    InputKind::kLarge, InputKind::kOneHot,
+      InputKind::kLargePositive, InputKind::kLargeNegative, InputKind::kHuge};
   constexpr uint64_t kSeeds = 4;
   for (const InputKind kind : kKinds) {
     for (uint64_t s = 0; s < (brief ? 1 : kSeeds); ++s) {

@@ -34,8 +34,8 @@ struct NumericsResult {
 NumericsResult compare_numerics(const SmallCase& small, Rounding rounding, uint64_t seed);
 
 // Looks for inputs on which the two differ in float64 by more than rounding explains: 2^-20 times
-// the change from float64 to float32 on either side, plus 10^-9 of the values.  `brief`: ordinary
-// inputs of one seed alone.
+// the change from float64 to float32 on either side, plus 10^-9 of the values; and by more than the
+// roundings of float64 can add up to.  `brief`: ordinary inputs of one seed alone.
 std::optional<Witness> find_witness(const SmallCase& small, Rounding rounding, uint64_t seed,
                                     bool brief = false);
 

@@ -1,5 +1,6 @@
-// A bound of the rounding error of a float32 computation, carried along while it runs (Wilkinson's
-// running error analysis; Higham, Accuracy and Stability, section 3.3).
+// A bound of the rounding error of a computation in float32 (or float64, as the interpreter does
+// it), carried along while it runs (Wilkinson's running error analysis; Higham, Accuracy and
+// Stability, section 3.3).
 //
 //   RunningError a;
 //   auto s = a.add(a.input(1e4), a.input(-9999.5));    // s.value 0.5, s.error 2^-24 * 0.5
@@ -18,6 +19,7 @@
 
 #include "core/algebra.h"
 #include "core/dtype.h"
+#include "core/float_algebra.h"
 
 namespace sundog::verify {
 
@@ -27,12 +29,15 @@ class RunningError {
     double value = 0, error = 0;
   };
 
-  explicit RunningError(Rounding rounding = Rounding::kWide) : rounding_(rounding) {}
+  // In float64 nothing is rounded where it is stored (FloatOptions::round_stores off).
+  explicit RunningError(Rounding rounding = Rounding::kWide, Precision precision = Precision::kF32)
+      : rounding_(rounding), is_wide_(precision == Precision::kF64) {}
 
   Value input(double x) const { return {x, 0}; }
   Value constant(const Number& n) const {
     const double x = n.to_double();
     if (!std::isfinite(x)) return {x, 0};
+    if (is_wide_) return {x, n.is_integer() ? 0 : unit() * std::fabs(x)};
     return {x, std::fabs(static_cast<double>(static_cast<float>(x)) - x)};
   }
   Value add(Value x, Value y) const { return rounded(x.value + y.value, x.error + y.error); }
@@ -52,7 +57,7 @@ class RunningError {
   // 2 + |1.173 x| units of the last place, and what the argument is off by.
   Value exp(Value x) const {
     const double result = std::exp(x.value);
-    if (!std::isfinite(result)) return {result, 0};
+    if (!std::isfinite(result) || is_minus_infinity(x)) return {result, 0};
     return rounded(result, result * std::expm1(x.error), 4 + 2.4 * std::fabs(x.value));
   }
   Value log(Value x) const {
@@ -70,8 +75,8 @@ class RunningError {
             std::max(x.error, y.error)};
   }
   Value cast(DType to, Value x) const { return keeps_cast(rounding_, to) ? stepped(to, x) : x; }
-  // Lipschitz with constant 1, as all of the catalog are but for erf, whose constant is below 2.
-  Value call(const Fn& fn, Value x) const { return rounded(fn.eval(x.value), 2 * x.error, 8); }
+  // Lipschitz with constant 1, as all of the catalog are but for erf, whose constant is 2/sqrt(pi).
+  Value call(const Fn& fn, Value x) const { return rounded(fn.eval(x.value), 1.13 * x.error, 8); }
   Value choose(Relation relation, Value l, Value r, Value t, Value e) const {
     const Value taken = *decide(relation, l, r) ? t : e;
     const bool certain = std::fabs(l.value - r.value) > l.error + r.error;
@@ -82,7 +87,7 @@ class RunningError {
     return holds(relation, l.value, r.value);
   }
   Value store(DType dtype, Value x) const {
-    if (!std::isfinite(x.value)) return x;
+    if (is_wide_ || !std::isfinite(x.value)) return x;
     if (is_integer(dtype)) return stepped(dtype, x);
     const double size = std::fabs(x.value) + x.error;
     if (size > max_finite(dtype)) return lost(x.value);
@@ -93,7 +98,7 @@ class RunningError {
   }
 
  private:
-  static constexpr double kUnit = 0x1p-24;
+  double unit() const { return is_wide_ ? 0x1p-53 : 0x1p-24; }
   // The spacing of the smallest numbers, with which denormals are rounded.
   static double spacing(DType dtype) {
     return dtype == DType::kF16                                 ? 0x1p-25
@@ -111,13 +116,14 @@ class RunningError {
     return {value, std::max(high - value, value - low)};
   }
   static Value lost(double x) { return {x, std::numeric_limits<double>::infinity()}; }
-  // A result that is off by `error` before it is rounded, by `units` of 2^-24.
-  static Value rounded(double x, double error, double units = 1) {
+  // A result that is off by `error` before it is rounded, by `units` of the rounding unit.
+  Value rounded(double x, double error, double units = 1) const {
     if (!std::isfinite(x)) return {x, 0};
-    return {x, error + units * kUnit * (std::fabs(x) + error) + 0x1p-149};
+    return {x, error + units * unit() * (std::fabs(x) + error) + (is_wide_ ? 0x1p-1074 : 0x1p-149)};
   }
 
   Rounding rounding_;
+  bool is_wide_;
 };
 
 }  // namespace sundog::verify

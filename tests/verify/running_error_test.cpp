@@ -53,6 +53,37 @@ TEST(RunningError, KnowsWhatItCannotBound) {
   EXPECT_GE(close.error, 4) << "either branch may be taken";
 }
 
+TEST(RunningError, OfWhatIsMaskedIsNone) {
+  RunningError a;
+  const Value masked = a.constant(Number::infinity(true));
+  const Value off{2, 1e-6};
+  EXPECT_EQ(a.exp(masked).error, 0);
+  EXPECT_EQ(a.exp(a.sub(masked, off)).error, 0);
+  EXPECT_EQ(a.max(masked, off).error, off.error);
+  EXPECT_LT(a.add(a.exp(masked), off).error, 2e-6);
+  EXPECT_LT(a.mul(a.exp(masked), off).error, 1e-30);
+}
+
+// The same sum in float64, against longer numbers.
+TEST(RunningError, OfFloat64HasItsUnit) {
+  RunningError a(Rounding::kWide, Precision::kF64);
+  EXPECT_EQ(a.constant(Number(3)).error, 0);
+  EXPECT_LE(a.constant(Number::ratio(1, 3)).error, 0x1p-53);
+  EXPECT_EQ(a.store(DType::kF16, a.input(1000.3)).error, 0) << "the reference stores as it is";
+  std::mt19937_64 random(5);
+  std::normal_distribution<double> normal;
+  Value sum;
+  long double exact = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const double x = normal(random) * 1e3, y = normal(random);
+    sum = a.add(sum, a.mul(a.input(x), a.input(y)));
+    exact += static_cast<long double>(x) * y;
+  }
+  EXPECT_LE(static_cast<double>(std::fabs(exact - sum.value)), sum.error);
+  EXPECT_LT(sum.error, 1e3 * 1000 * 1000 * 0x1p-53);
+  EXPECT_GT(sum.error, 0);
+}
+
 // What is rounded to integers is exact, unless the device may be on the other side of a tie.
 TEST(RunningError, AStepCostsOneOnlyNearATie) {
   RunningError a;

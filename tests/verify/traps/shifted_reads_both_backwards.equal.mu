@@ -1,0 +1,8 @@
+# program: shifted_reads.sd
+ugraph both of shifted_reads {
+  kernel k0 grid(n, l.o) warps(4) {
+    split l = l.o * l.i(8)
+    y[l.i, c] = sum[kk](X[n, 8 * l.o + l.i + size(kk) - 1 - kk] * W[size(kk) - 1 - kk, c]) : reg f32
+    store y -> Y
+  }
+}
