@@ -107,6 +107,50 @@ std::string identifier(std::string_view name) {
   return text;
 }
 
+std::string entry_name(std::string_view name) {
+  // What headers of C, POSIX and CUDA declare for everyone; a linker would take ours for theirs.
+  static const std::set<std::string, std::less<>> kDeclared = {
+      "abort", "abs", "accept", "access", "acos", "acosh", "alloca", "asin",
+      "asinh", "atan", "atan2", "atanh", "atexit", "atof", "atoi", "atol", "basename", "bind",
+      "bsearch", "cabs", "calloc", "cbrt", "ceil", "chdir", "chmod", "clearenv", "clock",
+      "clone", "close", "connect", "copysign", "cos", "cosh", "cospi", "creat", "ctime",
+      "daemon", "difftime", "dirname", "div", "dlclose", "dlopen", "dlsym", "drem", "dup",
+      "ecvt", "environ", "erf", "erfc", "erfcinv", "erfcx", "erfinv", "errno", "exec", "exit",
+      "exp", "exp10", "exp2", "expm1", "fabs", "fclose", "fcvt", "fdim", "ferror", "fflush",
+      "ffs", "fgetc", "fgets", "finite", "floor", "fma", "fmax", "fmin", "fmod",
+      "fopen", "fork", "fprintf", "fputc", "fputs", "fread", "free", "frexp", "fscanf",
+      "fseek", "fstat", "ftell", "fwrite", "gamma", "gcvt", "getc", "getchar", "getcpu",
+      "getdate", "getenv", "getline", "getpid", "gmtime", "hypot", "ilogb", "index",
+      "initstate", "ioctl", "isalnum", "isalpha", "isascii", "isblank", "isdigit", "isfinite",
+      "isgraph", "isinf", "islower", "isnan", "isnormal", "isprint", "ispunct", "isspace",
+      "isupper", "j0", "j1", "jn", "kill", "labs", "ldexp", "ldiv", "lgamma", "link",
+      "listen", "llabs", "llmax", "llmin", "llrint", "llround", "localtime", "log", "log10",
+      "log1p", "log2", "logb", "lrint", "lround", "lseek", "malloc", "max", "memchr",
+      "memcmp", "memcpy", "memmove", "memset", "min", "mkdir", "mktime", "mmap", "modf",
+      "mul24", "nan", "nanosleep", "nearbyint", "nextafter", "nice", "norm", "norm3d",
+      "norm4d", "normcdf", "normcdfinv", "open", "pause", "perror", "pipe", "poll", "popen",
+      "pow", "printf", "putc", "putchar", "putenv", "puts", "qsort", "raise", "rand",
+      "random", "rcbrt", "read", "realloc", "realpath", "recv", "remainder",
+      "remove", "remquo", "rename", "rewind", "rhypot", "rindex", "rint", "rmdir", "rnorm",
+      "rnorm3d", "rnorm4d", "round", "rsqrt", "saturate", "scalb", "scalbln", "scalbn",
+      "scanf", "select", "send", "setbuf", "setenv", "setstate", "shutdown", "sigaction",
+      "signal", "significand", "sin", "sincos", "sincospi", "sinh", "sinpi", "sleep",
+      "snprintf", "socket", "splice", "sprintf", "sqrt", "srand", "srandom", "sscanf", "stat",
+      "stderr", "stdin", "stdout", "strcat", "strchr", "strcmp", "strcpy", "strdup", "strlen",
+      "strncmp", "strstr", "strtod", "strtol", "swab", "sync", "syscall", "system", "tan",
+      "tanh", "tee", "tempnam", "tgamma", "time", "times", "tmpfile", "tmpnam", "toascii",
+      "toint", "tolower", "toupper", "trunc", "truncate", "ullmax", "ullmin", "umask", "umax",
+      "umin", "uname", "ungetc", "unlink", "unsetenv", "unshare", "usleep", "utime", "valloc",
+      "vfork", "wait", "write", "y0", "y1", "yn"};
+  std::string text = identifier(name);
+  const bool of_a_type = text.size() > 2 && (text.back() == 'f' || text.back() == 'l');
+  if (kDeclared.contains(text) ||
+      (of_a_type && kDeclared.contains(text.substr(0, text.size() - 1)))) {
+    text += "_";
+  }
+  return text;
+}
+
 // --- Linear
 
 void Linear::add(const std::string& name, int64_t coefficient) {

@@ -56,6 +56,8 @@ std::string_view cuda_type(DType dtype);
 std::string literal(double value);
 // A C identifier from a name of the µGraph: "q.i" becomes "q_i".
 std::string identifier(std::string_view name);
+// The same for a function with C linkage: "exp" becomes "exp_", for there is one.
+std::string entry_name(std::string_view name);
 
 // constant + sum of coefficient * name; the names are atoms of text.
 struct Linear {

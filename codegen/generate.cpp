@@ -322,7 +322,7 @@ Result<Generated> generate(const MuGraph& graph, const Program& program, const D
   if (!target.ok()) return target.error();
   Generated result;
   LaunchPlan& plan = result.plan;
-  plan.name = identifier(options.name.empty() ? graph.name : options.name);
+  plan.name = entry_name(options.name.empty() ? graph.name : options.name);
   for (const TensorDecl& decl : program.inputs) plan.inputs.push_back(plan_tensor(decl));
   for (const Output& o : program.outputs) plan.outputs.push_back(plan_tensor(o.tensor));
   Launches launches(graph, program, device, *target, {narrow_outputs(program), options.rounding});

@@ -18,13 +18,6 @@ constexpr int kDefaultAlgorithm = -1;  // CUBLAS_GEMM_DEFAULT
 // CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION: parts of k are added in f32, as all of it is.
 constexpr int kExactReduction = 16;
 
-int type_number(DType dtype) {
-  if (dtype == DType::kF16) return 2;    // CUDA_R_16F
-  if (dtype == DType::kBF16) return 14;  // CUDA_R_16BF
-  SUNDOG_CHECK(dtype == DType::kF32);
-  return 0;  // CUDA_R_32F
-}
-
 Status library_status(int code, const char* call) {
   if (code == 0) return {};
   return Error{ErrorCode::kFailed,
@@ -119,7 +112,7 @@ Status LibraryHandle::gemm(const LibraryGemm& gemm, const void* a, const void* b
                                     const std::byte, std::byte>;
     return static_cast<Byte*>(pointer) + matrix.offset * bytes(dtype);
   };
-  const int in = type_number(gemm.operands), out = type_number(gemm.result);
+  const int in = library_type_number(gemm.operands), out = library_type_number(gemm.result);
   const int code = api.gemm(
       handle, gemm.b.transposed ? 1 : 0, gemm.a.transposed ? 1 : 0, static_cast<int>(gemm.n),
       static_cast<int>(gemm.m), static_cast<int>(gemm.k), &one, at(b, gemm.b, gemm.operands), in,
@@ -139,6 +132,13 @@ const char* library_type(DType dtype) {
   if (dtype == DType::kBF16) return "CUDA_R_16BF";
   SUNDOG_CHECK(dtype == DType::kF32);
   return "CUDA_R_32F";
+}
+
+int library_type_number(DType dtype) {
+  if (dtype == DType::kF16) return 2;    // CUDA_R_16F
+  if (dtype == DType::kBF16) return 14;  // CUDA_R_16BF
+  SUNDOG_CHECK(dtype == DType::kF32);
+  return 0;  // CUDA_R_32F
 }
 
 }  // namespace sundog::codegen

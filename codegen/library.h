@@ -53,5 +53,6 @@ class LibraryHandle {
 // so that c = a b is c' = b' a' to it.  Names of cublas_v2.h.
 const char* library_operation(const GemmMatrix& matrix);
 const char* library_type(DType dtype);
+int library_type_number(DType dtype);
 
 }  // namespace sundog::codegen

@@ -12,6 +12,7 @@
 #include "codegen/driver.h"
 #include "codegen/embedded.h"
 #include "codegen/emulator_toolchain.h"
+#include "codegen/library.h"
 #include "core/join.h"
 #include "core/process.h"
 #include "core/temporary_folder.h"
@@ -32,7 +33,7 @@ std::string code_row(const std::string& arch, size_t index) {
   const std::string major = digits.size() < 2 ? "0" : digits.substr(0, digits.size() - 1);
   const std::string minor = digits.empty() ? "0" : digits.substr(digits.size() - 1);
   const bool exact = !arch.empty() && std::isalpha(static_cast<unsigned char>(arch.back())) != 0;
-  return "{" + major + ", " + minor + ", " + (exact ? "1" : "0") + ", code_" +
+  return "{" + major + ", " + minor + ", " + (exact ? "1" : "0") + ", sundog_code_" +
          number(static_cast<int64_t>(index)) + "}";
 }
 
@@ -50,6 +51,18 @@ std::string map_row(const PlanTensorMap& map) {
          list(map.boxes) + "},\n";
 }
 
+// One row of the table of a library's products.
+std::string gemm_row(const LibraryGemm& gemm) {
+  const auto matrix = [](const GemmMatrix& m, DType dtype) {
+    return "{" + number(m.tensor) + ", " + number(m.transposed ? 1 : 0) + ", " + number(m.leading) +
+           ", " + number(m.batch_stride) + ", " + number(m.offset * bytes(dtype)) + "}";
+  };
+  return "  {" + number(gemm.batch) + ", " + number(gemm.m) + ", " + number(gemm.n) + ", " +
+         number(gemm.k) + ", " + number(library_type_number(gemm.operands)) + ", " +
+         number(library_type_number(gemm.result)) + ", " + matrix(gemm.a, gemm.operands) + ", " +
+         matrix(gemm.b, gemm.operands) + ", " + matrix(gemm.c, gemm.result) + "},\n";
+}
+
 // An array of bytes from a file, 64-byte aligned as the driver wants machine code.
 std::string included(const std::string& symbol, const std::string& file) {
   return "__asm__(\".section .rodata\\n.balign 64\\n" + symbol + ":\\n.incbin \\\"" + file +
@@ -61,31 +74,34 @@ std::string included(const std::string& symbol, const std::string& file) {
 std::string shared_object_source(const LaunchPlan& plan, const std::vector<SavedCode>& code) {
   std::string text =
       "#include <dlfcn.h>\n#include <stdatomic.h>\n#include <stddef.h>\n#include <stdint.h>\n"
-      "#include <string.h>\n#define EXPORT __attribute__((visibility(\"default\")))\n";
-  text += "#define NAME " + plan.name + "\n#define NAME_TEXT \"" + plan.name + "\"\n";
-  text += "#define NAME_WORKSPACE_BYTES " + plan.name + "_workspace_bytes\n";
-  text += "#define NAME_ZEROED_BYTES " + plan.name + "_zeroed_bytes\n";
-  text += "#define ZEROED_BYTES ((int64_t)" + number(plan.zeroed_bytes) + ")\n";
-  text += "#define WORKSPACE_BYTES ((int64_t)" + number(plan.workspace_bytes) + ")\n";
+      "#include <string.h>\n#define SUNDOG_EXPORT __attribute__((visibility(\"default\")))\n";
+  text += "#define SUNDOG_NAME " + plan.name + "\n#define SUNDOG_NAME_TEXT \"" + plan.name + "\"\n";
+  text += "#define SUNDOG_NAME_WORKSPACE_BYTES " + plan.name + "_workspace_bytes\n";
+  text += "#define SUNDOG_NAME_ZEROED_BYTES " + plan.name + "_zeroed_bytes\n";
+  text += "#define SUNDOG_ZEROED_BYTES ((int64_t)" + number(plan.zeroed_bytes) + ")\n";
+  text += "#define SUNDOG_WORKSPACE_BYTES ((int64_t)" + number(plan.workspace_bytes) + ")\n";
   text += "struct code { int major, minor, exact; const char* begin; };\n";
   for (size_t i = 0; i < code.size(); ++i) {
-    const std::string symbol = "code_" + number(static_cast<int64_t>(i));
+    const std::string symbol = "sundog_code_" + number(static_cast<int64_t>(i));
     text += included(symbol, symbol + ".bin") + "extern const char " + symbol +
             "[] __attribute__((visibility(\"hidden\")));\n";
   }
-  text += "static const struct code codes[] = {\n";
+  text += "static const struct code sundog_codes[] = {\n";
   for (size_t i = 0; i < code.size(); ++i) text += "  " + code_row(code[i].arch, i) + ",\n";
-  text += "};\n" + included("result_begin", "result.bin");
+  text += "};\n" + included("sundog_result_begin", "result.bin");
   text +=
-      "extern const char result_begin[] __attribute__((visibility(\"hidden\")));\n"
-      "extern const char result_end[] __asm__(\"result_begin_stop\") "
+      "extern const char sundog_result_begin[] __attribute__((visibility(\"hidden\")));\n"
+      "extern const char sundog_result_end[] __asm__(\"sundog_result_begin_stop\") "
       "__attribute__((visibility(\"hidden\")));\n"
       "struct argument { int kind, index; int64_t offset; int map; };\n"
       "struct map { int dtype; unsigned rank; int swizzle; int64_t offset;\n"
       "  uint64_t extents[5], strides[4]; unsigned boxes[5]; };\n"
       "struct kernel { const char* name; unsigned grid[3], block, shared_bytes; int first, count, "
-      "dependent; };\n";
-  std::string arguments, kernels, maps;
+      "dependent, gemm; };\n"
+      "struct matrix { int argument, transposed, leading; long long stride; int64_t offset; };\n"
+      "struct gemm { int batch, m, n, k, operands, result; struct matrix a, b, c; };\n";
+  std::string arguments, kernels, maps, gemms;
+  int64_t gemm_count = 0;
   size_t first = 0, most = 1;
   int64_t map_count = 0;
   for (const PlanKernel& kernel : plan.kernels) {
@@ -97,32 +113,37 @@ std::string shared_object_source(const LaunchPlan& plan, const std::vector<Saved
       maps += map_row(*argument.map);
       ++map_count;
     }
-    kernels += "  {\"" + kernel.name + "\", {" + number(kernel.grid[0]) + "u, " +
-               number(kernel.grid[1]) + "u, " + number(kernel.grid[2]) + "u}, " +
-               number(kernel.block) + "u, " + number(kernel.shared_bytes) + "u, " +
-               number(static_cast<int64_t>(first)) + ", " +
-               number(static_cast<int64_t>(kernel.arguments.size())) + ", " +
-               (kernel.dependent ? "1" : "0") + "},\n";
+    kernels +=
+        "  {\"" + kernel.name + "\", {" + number(kernel.grid[0]) + "u, " + number(kernel.grid[1]) +
+        "u, " + number(kernel.grid[2]) + "u}, " + number(kernel.block) + "u, " +
+        number(kernel.shared_bytes) + "u, " + number(static_cast<int64_t>(first)) + ", " +
+        number(static_cast<int64_t>(kernel.arguments.size())) + ", " +
+        (kernel.dependent ? "1" : "0") + ", " + number(kernel.gemm ? gemm_count : -1) + "},\n";
+    if (kernel.gemm) {
+      gemms += gemm_row(*kernel.gemm);
+      ++gemm_count;
+    }
     first += kernel.arguments.size();
     most = std::max(most, kernel.arguments.size());
   }
-  text += "static const struct argument arguments[] = {\n" + arguments + "  {0, 0, 0, -1}};\n";
-  text += "static const struct map maps[] = {\n" + maps + "  {0}};\n#define MAPS " +
+  text +=
+      "static const struct argument sundog_arguments[] = {\n" + arguments + "  {0, 0, 0, -1}};\n";
+  text += "static const struct map sundog_maps[] = {\n" + maps + "  {0}};\n#define SUNDOG_MAPS " +
           number(map_count) + "\n";
-  text += "static const struct kernel kernels[] = {\n" + kernels + "};\n";
-  text += "#define KERNELS " + number(static_cast<int64_t>(plan.kernels.size())) + "u\n";
-  text += "#define MAX_ARGUMENTS " + number(static_cast<int64_t>(most)) + "\n\n";
+  text += "static const struct kernel sundog_kernels[] = {\n" + kernels + "};\n";
+  text += "#define SUNDOG_GEMMS " + number(gemm_count) + "\n";
+  if (gemm_count > 0) {
+    text += "static const struct gemm sundog_gemms[] = {\n" + gemms + "};\n";
+    text += "#define SUNDOG_LIBRARY_BYTES " + number(plan.library_bytes) + "\n";
+    text += "#define SUNDOG_LIBRARY_OFFSET " + number(plan.library_offset()) + "\n";
+  }
+  text += "#define SUNDOG_KERNELS " + number(static_cast<int64_t>(plan.kernels.size())) + "u\n";
+  text += "#define SUNDOG_MAX_ARGUMENTS " + number(static_cast<int64_t>(most)) + "\n\n";
   return text + std::string(kSavedKernelText);
 }
 
 Status write_shared_object(const std::string& path, const LaunchPlan& plan,
                            const std::vector<SavedCode>& code, const std::string& result) {
-  for (const PlanKernel& kernel : plan.kernels) {
-    if (!kernel.gemm) continue;
-    return unsupported(
-        "kernel '" + kernel.name + "' is a library's, and a saved kernel has none to call",
-        "optimize without `library_gemm: true` in the space");
-  }
   const Result<std::string> compiler = find_cxx_compiler();
   if (!compiler.ok()) {
     Error error = compiler.error();
@@ -135,7 +156,7 @@ Status write_shared_object(const std::string& path, const LaunchPlan& plan,
   SUNDOG_RETURN_IF_ERROR(write_file(folder / "kernel.c", shared_object_source(plan, code)));
   SUNDOG_RETURN_IF_ERROR(write_file(folder / "result.bin", result));
   for (size_t i = 0; i < code.size(); ++i) {
-    const std::string name = "code_" + number(static_cast<int64_t>(i)) + ".bin";
+    const std::string name = "sundog_code_" + number(static_cast<int64_t>(i)) + ".bin";
     SUNDOG_RETURN_IF_ERROR(write_file(folder / name, code[i].cubin));
   }
   // Beside its place first, so that a reader never sees half of it.

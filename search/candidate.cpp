@@ -4,6 +4,7 @@
 #include "search/candidate.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "core/schedule/memory_plan.h"
@@ -51,25 +52,30 @@ std::vector<int64_t> part_counts(const BankRun& run, const GraphPlan& plan,
   return counts;
 }
 
-// The best of each length of step first, then the rest: the length of a step is what the cost
-// model is least sure of, so the clock should see several.
+// The best of each length of step first, then the best of each number of blocks, then the rest: of
+// these the cost model is least sure, so the clock should see several.
 std::vector<Candidate> varied(std::vector<Candidate> all, size_t wanted) {
-  std::vector<Candidate> picked, rest;
-  std::set<std::vector<int64_t>> seen;
+  std::array<std::vector<Candidate>, 3> picked;
+  std::set<std::vector<int64_t>> steps_seen, blocks_seen;
   for (Candidate& c : all) {
-    std::vector<int64_t> iterations;
+    std::vector<int64_t> steps, blocks;
     for (const Kernel& k : c.graph.kernels) {
-      iterations.push_back(-static_cast<int64_t>(k.via));
+      steps.push_back(-static_cast<int64_t>(k.via));
+      for (const AxisId f : k.grid) blocks.push_back(k.factors[f].extent);
       for (const Statement& s : k.body) {
         const auto* loop = std::get_if<Loop>(&s.node);
-        if (loop != nullptr) iterations.push_back(k.factors[loop->factor].extent);
+        if (loop != nullptr) steps.push_back(k.factors[loop->factor].extent);
       }
     }
-    (seen.insert(iterations).second ? picked : rest).push_back(std::move(c));
+    const bool new_steps = steps_seen.insert(steps).second;
+    const bool new_blocks = blocks_seen.insert(blocks).second;
+    picked[new_steps ? 0 : new_blocks ? 1 : 2].push_back(std::move(c));
   }
-  std::move(rest.begin(), rest.end(), std::back_inserter(picked));
-  if (picked.size() > wanted) picked.resize(wanted);
-  return picked;
+  for (size_t i : {1, 2}) {
+    std::move(picked[i].begin(), picked[i].end(), std::back_inserter(picked[0]));
+  }
+  if (picked[0].size() > wanted) picked[0].resize(wanted);
+  return std::move(picked[0]);
 }
 
 bool kernel_fits(const MuGraph& graph, const Kernel& kernel, const Device& device) {

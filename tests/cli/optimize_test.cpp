@@ -344,9 +344,9 @@ TEST(Optimize, ALargeProductIsALibrarysAndIsVerifiedRunAndStoredAsSuch) {
       "program gemm(m = 4096, k = 4096, n = 4096) {\n  input a: bf16[m, k]\n  input b: bf16[k, n]\n"
       "  output c: bf16[m, n] = sum[k](a * b)\n}\n");
   const std::string folder = scratch.path("gemm");
-  const std::string space = scratch.write("library.textproto", "library_gemm: true\n");
+  const std::string space = scratch.write("own.textproto", "library_gemm: false\n");
   const auto found = run_tool({"optimize", program, "--target", "h200", "--states", "2000",
-                               "--no-gpu", "--space", space, "--json", "--out", folder});
+                               "--no-gpu", "--json", "--out", folder});
   ASSERT_EQ(found.code, 0) << found.err;
   const JsonValue best = parse_json(found.out)["best"];
   EXPECT_TRUE(contains(best["structure"].text, "library gemm")) << best["structure"].text;
@@ -365,8 +365,9 @@ TEST(Optimize, ALargeProductIsALibrarysAndIsVerifiedRunAndStoredAsSuch) {
   EXPECT_TRUE(contains(run_tool({"show", "--cost", folder}).out, "predicted"));
   EXPECT_TRUE(contains(run_tool({"show", "--dot", folder}).out, "library gemm"));
 
-  const auto own = run_tool({"optimize", program, "--target", "h200", "--states", "2000",
-                             "--no-gpu", "--no-check", "--json", "--out", scratch.path("own")});
+  const auto own =
+      run_tool({"optimize", program, "--target", "h200", "--states", "2000", "--no-gpu",
+                "--no-check", "--space", space, "--json", "--out", scratch.path("own")});
   ASSERT_EQ(own.code, 0) << own.err;
   EXPECT_FALSE(contains(parse_json(own.out)["best"]["structure"].text, "library"));
 }

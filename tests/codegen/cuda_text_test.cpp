@@ -78,6 +78,12 @@ TEST(CudaTextNames, IdentifiersAreLegalAndFree) {
   EXPECT_EQ(identifier("int"), "int_");
   EXPECT_EQ(identifier("lane"), "lane_");
   EXPECT_EQ(identifier("2x"), "x2x");
+  EXPECT_EQ(identifier("exp"), "exp");
+  EXPECT_EQ(entry_name("exp"), "exp_");
+  EXPECT_EQ(entry_name("norm"), "norm_");
+  EXPECT_EQ(entry_name("maxf"), "maxf_");
+  EXPECT_EQ(entry_name("int"), "int_");
+  EXPECT_EQ(entry_name("rms_norm"), "rms_norm");
 }
 
 TEST(CudaTextLinear, AddsAndFolds) {

@@ -5,7 +5,6 @@
 #include "codegen/generate.h"
 #include "codegen/launch.h"
 #include "codegen/loaded_plan.h"
-#include "codegen/shared_object.h"
 #include "core/device.h"
 #include "core/text.h"
 #include "tests/codegen/fake_driver.h"
@@ -126,14 +125,6 @@ TEST_F(LibraryTest, ItIsCheckedAndTimedLikeOurOwn) {
   const auto broken = measure_here(program, {&job, 1}, *first, *fresh, options);
   ASSERT_TRUE(broken.ok());
   EXPECT_NE((*broken)[0].failure.find("status 7"), std::string::npos) << (*broken)[0].failure;
-}
-
-TEST_F(LibraryTest, ASavedKernelHasNoneAndSaysSo) {
-  const Result<Generated> generated = generate(graph, program, *find_device("h200"), {});
-  ASSERT_TRUE(generated.ok());
-  const Status saved = write_shared_object("never.so", generated->plan, {}, "");
-  ASSERT_FALSE(saved.ok());
-  EXPECT_NE(to_string(saved.error()).find("kernel 'u_g' is a library's"), std::string::npos);
 }
 
 }  // namespace

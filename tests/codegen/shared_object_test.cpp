@@ -75,6 +75,63 @@ int main(int argc, char** argv) {
 }
 )";
 
+// A library that multiplies, columns first, and tells what it is asked.
+constexpr char kLibrary[] = R"(
+#include <stdio.h>
+int cublasCreate_v2(void** h) { *h = (void*)3; puts("create"); return 0; }
+int cublasSetMathMode(void* h, int mode) { printf("mode %d\n", mode); return 0; }
+int cublasSetStream_v2(void* h, void* s) { printf("stream %ld\n", (long)s); return h == (void*)3 ? 0 : 1; }
+int cublasSetWorkspace_v2(void* h, void* w, unsigned long n) { printf("workspace %g of %lu\n", *(float*)w, n); return 0; }
+int cublasGemmStridedBatchedEx(void* h, int ta, int tb, int m, int n, int k, const float* alpha,
+    const float* a, int type_a, int lda, long long sa, const float* b, int type_b, int ldb, long long sb,
+    const float* beta, float* c, int type_c, int ldc, long long sc, int batch, int compute, int algorithm) {
+  if (compute != 68 || algorithm != -1 || type_a || type_b || type_c) return 15;
+  for (int x = 0; x < batch; ++x)
+    for (int i = 0; i < m; ++i)
+      for (int j = 0; j < n; ++j) {
+        float sum = 0;
+        for (int l = 0; l < k; ++l)
+          sum += a[x * sa + (ta ? l + i * lda : i + l * lda)] * b[x * sb + (tb ? j + l * ldb : l + j * ldb)];
+        c[x * sc + i + j * ldc] = *alpha * sum + *beta;
+      }
+  return 0;
+}
+)";
+
+constexpr char kProductUser[] = R"(
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char** argv) {
+  void* library = dlopen(argv[1], RTLD_NOW);
+  if (!library) return puts(dlerror()), 1;
+  int (*launch)(void* const*, void* const*, void*, void*) = dlsym(library, "sundog_saved_launch");
+  float a[] = {9, 1, 2, 3, 4, 5, 6}, b[] = {1, 0, 2, 1, 1, 1}, c[4] = {0}, workspace[] = {0, 0, 7};
+  void *inputs[] = {a, b}, *outputs[] = {c};
+  for (int i = 0; i < 2; ++i) printf("%d\n", launch(inputs, outputs, workspace, (void*)7));
+  printf("%g %g %g %g\n", c[0], c[1], c[2], c[3]);
+  return 0;
+}
+)";
+
+// c[m, n] = a[m, k] b[k, n]: a by columns behind one element, b by rows.
+LaunchPlan product_plan() {
+  using Kind = PlanArgument::Kind;
+  LaunchPlan plan;
+  plan.name = "product";
+  plan.inputs = {{"a", DType::kF32, 7, 28}, {"b", DType::kF32, 6, 24}};
+  plan.outputs = {{"c", DType::kF32, 4, 16}};
+  plan.workspace_bytes = 12;
+  plan.library_bytes = 4;
+  plan.kernels.resize(1);
+  plan.kernels[0].name = "k";
+  plan.kernels[0].grid = {1, 1, 1};
+  plan.kernels[0].arguments = {{Kind::kInput, 0, 0}, {Kind::kInput, 1, 0}, {Kind::kOutput, 0, 0}};
+  plan.kernels[0].gemm = LibraryGemm{
+      1,           2,          2, 3, {0, 1, 2, 0, true}, {1, 0, 2, 0, false}, {2, 0, 2, 0, false},
+      DType::kF32, DType::kF32};
+  return plan;
+}
+
 LaunchPlan plan() {
   using Kind = PlanArgument::Kind;
   LaunchPlan plan;
@@ -118,9 +175,9 @@ class SharedObject : public testing::Test {
     ASSERT_TRUE(built.ok() && built->succeeded()) << built->err;
   }
   // A C program that launches the saved kernels, with a driver that prints what it is asked.
-  Result<ProcessResult> run(const std::string& saved) {
+  Result<ProcessResult> run(const std::string& saved, const char* user = kUser) {
     build(kDriver, "libcuda.so.1", {"-shared", "-fPIC"});
-    build(kUser, "user", {"-ldl"});
+    build(user, "user", {"-ldl"});
     return run_process(
         {"env", "LD_LIBRARY_PATH=" + folder_.string(), (folder_ / "user").string(), saved},
         {.seconds = 60});
@@ -163,6 +220,23 @@ TEST_F(SharedObject, LaunchesWithTensorMapsAndLeaveToStartEarly) {
             std::string::npos)
       << ran->out;
   EXPECT_NE(ran->out.find(" c 8 "), std::string::npos) << ran->out;
+}
+
+TEST_F(SharedObject, ProductsOfALibraryAreCalledWhereItIs) {
+  const std::string saved = (folder_ / "product.so").string();
+  const Status status = write_shared_object(saved, product_plan(), {{"sm_90a", "code"}}, "");
+  ASSERT_TRUE(status.ok()) << to_string(status.error());
+  const auto without = run(saved, kProductUser);
+  ASSERT_TRUE(without.ok());
+  if (without->out.find("20001\n20001\n") == std::string::npos) {
+    GTEST_SKIP() << "this machine has the library: " << without->out;
+  }
+  build(kLibrary, "libcublas.so.13", {"-shared", "-fPIC"});
+  const auto with = run(saved, kProductUser);
+  ASSERT_TRUE(with.ok() && with->succeeded()) << with->out << with->err;
+  EXPECT_EQ(with->out,
+            "load code aligned 0\ncreate\nmode 16\nstream 7\nworkspace 7 of 4\n0\n"
+            "stream 7\nworkspace 7 of 4\n0\n12 8 16 10\n");
 }
 
 TEST_F(SharedObject, AGpuWithoutCodeIsAnErrorOfTheDriversKind) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <iterator>
 
 #include "core/text.h"
 #include "search/candidate.h"
@@ -38,21 +39,21 @@ Result<SearchReport> searched(const Program& program, const SearchSpace& space =
   return superoptimize(program, h200(), space, options);
 }
 
-SearchSpace with_library() {
+SearchSpace without_library() {
   SearchSpace space;
-  space.library_gemm = true;
+  space.library_gemm = false;
   return space;
 }
 
-TEST(LibraryKernel, ALargeProductIsTheLibrarysWhereThatIsSwitchedOn) {
+TEST(LibraryKernel, ALargeProductIsTheLibrarysUnlessThatIsSwitchedOff) {
   const Program program = gemm_program("n = 4096, h = 4096, d = 4096");
-  const Result<SearchReport> report = searched(program, with_library());
+  const Result<SearchReport> report = searched(program);
   ASSERT_TRUE(report.ok()) << to_string(report.error());
   EXPECT_EQ(library_kernels(report->candidates[0].graph), 1) << report->candidates[0].structure;
   EXPECT_EQ(library_kernels(report->unfused.graph), 1);
   EXPECT_NE(report->candidates[0].structure.find("library gemm: computes"), std::string::npos);
   EXPECT_TRUE(check(report->candidates[0].graph, program).ok());
-  const Result<SearchReport> own = searched(program);
+  const Result<SearchReport> own = searched(program, without_library());
   ASSERT_TRUE(own.ok()) << to_string(own.error());
   for (const Candidate& c : own->candidates) EXPECT_EQ(library_kernels(c.graph), 0);
   EXPECT_EQ(library_kernels(own->unfused.graph), 0);
@@ -64,7 +65,7 @@ TEST(LibraryKernel, FusedKernelsKeepWinningWhereTheyAreFaster) {
       "program p(n = 8, h = 4096, d = 4096) {\n  input x: f16[n, h]\n  input w: f16[h, d]\n"
       "  input v: f16[h, d]\n  a[n, d] = sum[h](x * w)\n  b[n, d] = sum[h](x * v)\n"
       "  output O: f16[n, d] = a / (1 + exp(-a)) * b\n}\n");
-  const Result<SearchReport> report = searched(program, with_library());
+  const Result<SearchReport> report = searched(program);
   ASSERT_TRUE(report.ok()) << to_string(report.error());
   EXPECT_EQ(library_kernels(report->candidates[0].graph), 0) << report->candidates[0].structure;
   EXPECT_EQ(report->candidates[0].graph.kernels.size(), 1u);
@@ -111,7 +112,7 @@ TEST(LibraryKernel, WhatIsNoProductOfStoredTermsIsNotOffered) {
 
 TEST(LibraryKernel, AResultAtOtherSizesKeepsIt) {
   const Program program = gemm_program("n = 4096, h = 4096, d = 4096");
-  const Result<SearchReport> report = searched(program, with_library());
+  const Result<SearchReport> report = searched(program);
   ASSERT_TRUE(report.ok());
   const Program other = gemm_program("n = 2048, h = 1024, d = 512");
   const auto moved = replan(report->candidates[0].graph, other, h200(), 2);
@@ -120,7 +121,8 @@ TEST(LibraryKernel, AResultAtOtherSizesKeepsIt) {
   EXPECT_TRUE(check((*moved)[0].graph, other).ok());
 }
 
-// Times of cuBLAS on an H200, from a cold cache; what the constants were set from.
+// Times of cuBLAS on an H200, from a cold cache; the constants were set from all but the last
+// three.
 TEST(LibraryKernel, ThePriceIsThatOfMeasuredProducts) {
   struct Measured {
     const char* what;
@@ -138,7 +140,10 @@ TEST(LibraryKernel, ThePriceIsThatOfMeasuredProducts) {
                           {"gqa values b = 1", 2, 256, 64, 4096, 8.05},
                           {"gqa values b = 8", 16, 256, 64, 4096, 10.76},
                           {"gqa values b = 16", 32, 256, 64, 4096, 22.49},
-                          {"4096^3", 1, 4096, 4096, 4096, 209.2}};
+                          {"4096^3", 1, 4096, 4096, 4096, 209.2},
+                          {"the same on another machine", 1, 4096, 4096, 4096, 187.7},
+                          {"mm s = 1024", 1, 1024, 4096, 4096, 46.5},
+                          {"mm s = 16", 1, 16, 4096, 4096, 13.11}};
   for (const Measured& m : all) {
     LibraryGemm gemm;
     gemm.batch = m.batch, gemm.m = m.m, gemm.n = m.n, gemm.k = m.k;
@@ -147,7 +152,7 @@ TEST(LibraryKernel, ThePriceIsThatOfMeasuredProducts) {
     EXPECT_NEAR(us, m.us, 0.25 * m.us) << m.what;
     sum += std::fabs(us / m.us - 1);
   }
-  EXPECT_LT(sum / 10, 0.12);
+  EXPECT_LT(sum / std::size(all), 0.13);
 }
 
 }  // namespace
