@@ -161,7 +161,11 @@ Ident Cursor::name(std::string_view what) {
   const Token token = peek();
   if (failed()) return {{}, token.at};
   if (token.kind != Token::Kind::kName) {
-    fail_here("expected a name " + std::string(what) + ", found " + describe(token));
+    const bool extent = token.kind == Token::Kind::kNumber && what == "of an axis";
+    fail_here(
+        "expected a name " + std::string(what) + ", found " + describe(token),
+        extent ? "extents have names, given at the program's: (k = " + std::string(token.text) + ")"
+               : "");
     return {{}, token.at};
   }
   if (token.text == "inf") fail_here("'inf' is a number, not a name");
