@@ -140,7 +140,12 @@ FormId Forms::call(uint32_t function, FormId a) {
   return of_atom(intern_atom(AtomKind::kCall, {function, a}));
 }
 
+// What was rounded at least as coarsely is left as it is.
 FormId Forms::cast(DType to, FormId a) {
+  if (const std::optional<AtomId> atom = as_atom(a);
+      atom && atoms_[*atom].kind == AtomKind::kCast) {
+    if (is_widening(static_cast<DType>(atoms_[*atom].data[0]), to)) return a;
+  }
   return of_atom(intern_atom(AtomKind::kCast, {static_cast<uint32_t>(to), a}));
 }
 

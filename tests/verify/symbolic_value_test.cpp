@@ -90,5 +90,16 @@ TEST_F(SymbolicValue, AMaximumThatMayBeEmptyIsNeededFinite) {
   EXPECT_TRUE(a_.take_needs().empty());
 }
 
+TEST_F(SymbolicValue, WhatIsRoundedAgainToTheSameOrAWiderTypeStays) {
+  SymbolicAlgebra a(f_, Rounding::kEager);
+  const Symbolic x = read(0), once = a.cast(DType::kF16, x);
+  EXPECT_FALSE(same(once, x));
+  EXPECT_TRUE(same(a.cast(DType::kF16, once), once));
+  EXPECT_TRUE(same(a.cast(DType::kF32, once), once));
+  EXPECT_FALSE(same(a.cast(DType::kBF16, once), once));
+  EXPECT_FALSE(same(a.cast(DType::kF16, a.add(once, once)), a.add(once, once)));
+  EXPECT_FALSE(same(a.cast(DType::kF16, a.cast(DType::kBF16, x)), once)) << "rounded twice";
+}
+
 }  // namespace
 }  // namespace sundog::verify
