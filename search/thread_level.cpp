@@ -8,8 +8,9 @@
 //    rows: that stays in registers (the probabilities of attention);
 //  - warps share a wide tile by rows and columns, a skinny one by the reduced axis, whose parts are
 //    added at the end: loads then stay wide however few rows there are;
-//  - what is read once stays in registers, what several reductions' elements share is put in shared
-//    memory, and so is what a loop loads beside the operands of its products.
+//  - what is read once stays in registers, the parts of attention that another kernel joins, too;
+//    what several reductions' elements share is put in shared memory, and so is what a loop loads
+//    beside the operands of its products.
 #include "search/thread_level.h"
 
 #include <algorithm>
@@ -167,9 +168,28 @@ class Chooser {
     const bool mma_operand = feeds_mma(i);
     if (mma_operand && !role.is_load && !role.is_reduction) level_.dtype[i] = role.operand_dtype;
     if (mma_operand && stays_in_registers(i)) return;
+    if (summed_by_threads(i)) return;
     if (role.is_operand || (role.is_load && count(role.reuse) > 1) || comes_with_operands(i)) {
       level_.storage[i] = Storage::kShared;
     }
+  }
+
+  // Read by no products but short ones without tensor cores, outside of loops, of which each thread
+  // takes all factors of its own sums: parts that are joined.  What is loaded is not used by
+  // others; what is computed is so little that they compute it again.
+  bool summed_by_threads(uint32_t i) const {
+    constexpr double kMostFactors = 32, kLeastSums = 32;
+    const Role& role = roles_[i];
+    if (!role.is_operand || (role.is_load && count(role.reuse) > 1)) return false;
+    double sums = 0;
+    for (uint32_t u : role.users) {
+      const Role& user = roles_[u];
+      if (!user.contraction) continue;
+      if (level_.mma[u].use || count(user.loops) > 1) return false;
+      if (count(user.reduced) > kMostFactors) return false;
+      sums = std::max(sums, count(user.tile));
+    }
+    return sums >= kLeastSums;
   }
 
   // A load in a loop whose products have operands that are copied ahead: a tile that bulk copies
@@ -186,6 +206,17 @@ class Chooser {
       if (copied && feeds_mma(j)) return true;
     }
     return false;
+  }
+
+  // Warps that each have all parts of the sums that they join, a line of sums at least.
+  double most_joining_warps() const {
+    constexpr double kLine = 64;
+    double most = 0;
+    for (uint32_t i = 0; i < roles_.size(); ++i) {
+      if (!roles_[i].is_load || !summed_by_threads(i)) continue;
+      for (uint32_t u : roles_[i].users) most = std::max(most, count(roles_[u].tile) / kLine);
+    }
+    return most == 0 ? kMostWarps : most;
   }
 
   void choose_warps() {
@@ -209,9 +240,10 @@ class Chooser {
       for (AxisId f : kernel_.grid) blocks *= static_cast<double>(extents_[f]);
       const double elements = blocks > machine_.sms ? kElementsPerThread : kElementsPerThreadAlone;
       // More threads hold a row of which several values are kept.
+      const double most = std::clamp<double>(most_joining_warps(), 1, kMostWarps);
       const auto warps = [&](int choice) {
         const double threads = std::ceil(largest * choice / elements);
-        return floor_power(std::clamp<double>(std::ceil(threads / 32), 1, kMostWarps));
+        return floor_power(std::clamp<double>(std::ceil(threads / 32), 1, most));
       };
       level_.warps = warps(warp_choice_);
       level_.warps_vary = warps(1) != warps(std::end(kWarpChoices)[-1]);

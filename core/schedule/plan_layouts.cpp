@@ -6,9 +6,11 @@
 // waits for its first reader, so that it lands where it is used.  Neighbouring lanes read a line of
 // 128 bytes together, also where its sum then takes more shuffles: a lane that reads a row by
 // itself asks memory for half a sector at a time, and two that share one meet others in their
-// banks.
+// banks.  A short reduction follows the larger computation that its values end up in, where a warp
+// of that has all that is reduced: the parts of an attention are joined so, without a barrier.
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "core/check.h"
 #include "core/schedule/planner.h"
@@ -32,6 +34,7 @@ class LayoutPass {
   explicit LayoutPass(Context& context) : x_(context) {}
 
   void run() {
+    for (uint32_t id : order()) begin(id);
     for (uint32_t id : order()) plan(id);
     for (uint32_t id = 0; id < x_.pending.size(); ++id) {
       if (x_.pending[id]) settle(id, blocked(id, x_.tile(x_.computation(id).axes), {}));
@@ -48,16 +51,20 @@ class LayoutPass {
     return ids;
   }
 
-  void plan(uint32_t id) {
-    const Computation& c = x_.computation(id);
+  void begin(uint32_t id) {
     ComputationPlan& p = x_.plan.computations[id];
     p.position = x_.scan.computations[id].position;
-    p.in_registers = c.storage == Storage::kReg;
-    const ReduceTerm* reduce = root_reduction(x_.kernel, id);
-    if (reduce != nullptr) {
+    p.in_registers = x_.computation(id).storage == Storage::kReg;
+    if (const ReduceTerm* reduce = root_reduction(x_.kernel, id)) {
       p.reduced = reduce->axes - x_.looped;
       p.loops = reduce->axes & x_.looped;
     }
+  }
+
+  void plan(uint32_t id) {
+    const Computation& c = x_.computation(id);
+    ComputationPlan& p = x_.plan.computations[id];
+    const ReduceTerm* reduce = root_reduction(x_.kernel, id);
     const auto* load = std::get_if<InputTerm>(&x_.kernel.terms[c.value]);
     if (load != nullptr && c.storage == Storage::kShared && try_async(id, *load)) return;
     if (load != nullptr && c.storage == Storage::kReg && c.warps.empty()) {
@@ -155,22 +162,67 @@ class LayoutPass {
     return true;
   }
 
-  // The layout of the register operand that has all axes, else a blocked one.
+  // The layout of the register operand that has all axes, that of what it is part of, else a
+  // blocked one.
   Layout choose(uint32_t id) {
-    const Computation& c = x_.computation(id);
-    const ComputationPlan& p = x_.plan.computations[id];
-    std::vector<AxisId> axes = c.axes;
-    for (AxisId f : p.reduced) axes.push_back(f);
-    AxisSet wanted;
-    for (AxisId f : axes) wanted.insert(f);
-    if (c.warps.empty()) {
+    if (x_.computation(id).warps.empty()) {
+      const AxisSet wanted = iterated(id);
       for (uint32_t operand : x_.scan.locals[id]) {
         const ComputationPlan& o = x_.plan.computations[operand];
         if (x_.pending[operand] || !o.in_registers) continue;
         if (x_.tile_axes(operand) == wanted && !o.layout.modes.empty()) return o.layout;
       }
+      if (const auto followed = followed_.find(id); followed != followed_.end()) {
+        return followed->second;
+      }
+      if (std::optional<Layout> part = part_of_larger(id)) return *part;
     }
-    return blocked(id, x_.tile(axes), p.reduced);
+    return blocked_iteration(id);
+  }
+
+  AxisSet iterated(uint32_t id) const {
+    return x_.tile_axes(id) | x_.plan.computations[id].reduced;
+  }
+
+  Layout blocked_iteration(uint32_t id) {
+    std::vector<AxisId> axes = x_.computation(id).axes;
+    for (AxisId f : x_.plan.computations[id].reduced) axes.push_back(f);
+    return blocked(id, x_.tile(axes), x_.plan.computations[id].reduced);
+  }
+
+  // Of a reduction: the elements that the threads of a larger computation, which its values end up
+  // in, would need, if each warp has all that is reduced, and each thread not much of it.
+  std::optional<Layout> part_of_larger(uint32_t id) {
+    constexpr int64_t kMostHeld = 32;
+    const AxisSet reduced = x_.plan.computations[id].reduced;
+    const uint32_t larger = reduced.empty() ? kNone : larger_user(id);
+    if (larger == kNone) return {};
+    const Layout whole = blocked_iteration(larger);
+    Layout part = slice(whole, iterated(id));
+    if (!warp_modes(whole, reduced).empty() || slots(part) > kMostHeld) return {};
+    followed_[larger] = whole;
+    return part;
+  }
+
+  // The largest sum of threads in the same loops that reads `id`, or what is made of it, and runs
+  // over all its axes and more.
+  uint32_t larger_user(uint32_t id) const {
+    std::vector<uint32_t> reached = {id};
+    uint32_t best = kNone;
+    for (size_t i = 0; i < reached.size(); ++i) {
+      for (uint32_t user : x_.scan.readers[reached[i]]) {
+        if (std::find(reached.begin(), reached.end(), user) != reached.end()) continue;
+        reached.push_back(user);
+        const bool fixed = x_.computation(user).mma != MmaAtom::kNoAtom ||
+                           !x_.computation(user).warps.empty() ||
+                           root_reduction(x_.kernel, user) == nullptr;
+        const bool apart = x_.scan.computations[user].around != x_.scan.computations[id].around;
+        if (fixed || apart || !(iterated(id) - iterated(user)).empty()) continue;
+        const AxisSet most = iterated(best == kNone ? id : best);
+        if (iterated(user).size() > most.size()) best = user;
+      }
+    }
+    return best;
   }
 
   Layout blocked(uint32_t id, std::vector<TileAxis> axes, AxisSet reduced) {
@@ -226,7 +278,7 @@ class LayoutPass {
                        std::max(1, kVectorBytes / bytes(dtype))),
           tile, dtype);
     };
-    const AxisSet iterated = x_.tile_axes(id) | x_.plan.computations[id].reduced;
+    const AxisSet iterated = this->iterated(id);
     const TermId roots[] = {x_.computation(id).value};
     for (TermId t : reachable(x_.kernel.terms, roots)) {
       if (const auto* input = std::get_if<InputTerm>(&x_.kernel.terms[t])) {
@@ -267,6 +319,7 @@ class LayoutPass {
   }
 
   Context& x_;
+  std::map<uint32_t, Layout> followed_;  // iterations that smaller ones follow
 };
 
 }  // namespace

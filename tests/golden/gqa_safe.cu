@@ -247,45 +247,49 @@ gqa_safe_golden_join(sd::f16* __restrict__ O, const float* part_m, const float* 
   const int block = static_cast<int>(blockIdx.x);
   [[maybe_unused]] const int g = block / 256;
   [[maybe_unused]] const int q = block % 256;
-  unsigned char* const arena = sd::shared_arena();
-  float* const w_shared = reinterpret_cast<float*>(arena + 0);  // [k.s(16)]
   sd::grid_wait();
 
   // ms[k.s] = part_m
-  float ms;
+  float ms[8];
   {
-    const int k_s_0 = lane % 16;
-    ms = sd::to_float(*(part_m + g * 256 + q + k_s_0 * 512));
+    const int k_s_0 = lane / 16;
+#pragma unroll
+    for (int r1 = 0; r1 < 8; ++r1) {
+      ms[r1] = sd::to_float(*(part_m + g * 256 + q + k_s_0 * 512 + r1 * 1024));
+    }
   }
 
   // top[] = max[k.s](ms)
   float top;
   {
     top = sd::bits_float(0xff800000u);
-    top = sd::max(top, ms);
-    top = sd::lane_max<15>(top);
+#pragma unroll
+    for (int r3 = 0; r3 < 8; ++r3) {
+      top = sd::max(top, ms[r3]);
+    }
+    top = sd::lane_max<16>(top);
   }
 
   // w[k.s] = exp(ms - top)
-  float w;
+  float w[8];
   {
-    w = sd::exp_difference_fast(ms, top);
-  }
-  {
-    const int k_s_3 = lane % 16;
-    if (lane < 16) {
-      w_shared[k_s_3] = w;
+#pragma unroll
+    for (int r5 = 0; r5 < 8; ++r5) {
+      w[r5] = sd::exp_difference_fast(ms[r5], top);
     }
   }
 
   // total[] = sum[k.s](w * part_l)
-  sd::sync_threads();
   float total;
   {
     total = 0.0f;
-    const int k_s_4 = lane % 16;
-    total += w * sd::to_float(*(part_l + g * 256 + q + k_s_4 * 512));
-    total = sd::lane_sum<15>(total);
+    const int k_s_6 = lane / 16;
+#pragma unroll
+    for (int r7 = 0; r7 < 8; ++r7) {
+      const float t8 = w[r7] * sd::to_float(*(part_l + g * 256 + q + k_s_6 * 512 + r7 * 1024));
+      total += t8;
+    }
+    total = sd::lane_sum<16>(total);
   }
 
   // sum_o[f] = sum[k.s](w * part_o)
@@ -293,15 +297,15 @@ gqa_safe_golden_join(sd::f16* __restrict__ O, const float* part_m, const float* 
   {
 #pragma unroll
     for (int i = 0; i < 4; ++i) sum_o[i] = 0.0f;
-    const int f_5 = lane % 16 * 4;
-    const int k_s_6 = lane / 16;
-#pragma unroll 4
-    for (int r7 = 0; r7 < 8; ++r7) {
-      sd::Vec<float, 4> in_8[1];
-      sd::load_global(in_8[0], part_o + g * 16384 + q * 64 + f_5 + k_s_6 * 32768 + r7 * 65536);
+    const int f_9 = lane % 16 * 4;
+    const int k_s_10 = lane / 16;
+#pragma unroll
+    for (int r11 = 0; r11 < 8; ++r11) {
+      sd::Vec<float, 4> in_12[1];
+      sd::load_global(in_12[0], part_o + g * 16384 + q * 64 + f_9 + k_s_10 * 32768 + r11 * 65536);
 #pragma unroll
       for (int v = 0; v < 4; ++v) {
-        sum_o[v] += sd::to_float(w_shared[k_s_6 + r7 * 2]) * sd::to_float(in_8[0][v]);
+        sum_o[v] += w[r11] * sd::to_float(in_12[0][v]);
       }
     }
 #pragma unroll
@@ -319,14 +323,14 @@ gqa_safe_golden_join(sd::f16* __restrict__ O, const float* part_m, const float* 
 
   // store out -> O
   {
-    const int f_10 = lane % 16 * 4;
+    const int f_14 = lane % 16 * 4;
     if (lane < 16) {
       sd::Vec<sd::f16, 4> vec[1];
 #pragma unroll
       for (int v = 0; v < 4; ++v) {
         vec[0][v] = sd::from_float<sd::f16>(out[v]);
       }
-      sd::store_global(O + g * 16384 + q * 64 + f_10, vec[0]);
+      sd::store_global(O + g * 16384 + q * 64 + f_14, vec[0]);
     }
   }
 }
@@ -363,7 +367,7 @@ extern "C" int gqa_safe_golden([[maybe_unused]] void* const* inputs,
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(512);
     config.blockDim = dim3(32);
-    config.dynamicSmemBytes = 64;
+    config.dynamicSmemBytes = 0;
     config.stream = stream;
     config.attrs = &early;
     config.numAttrs = 1;

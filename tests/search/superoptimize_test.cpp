@@ -143,6 +143,20 @@ TEST(SuperoptimizeTest, SafeAttentionIsFoundOnline) {
   EXPECT_TRUE(online);
 }
 
+// What joins the parts of the keys has them in registers, in every thread those of its own sums.
+TEST(SuperoptimizeTest, PartsOfAttentionAreJoinedInRegisters) {
+  for (int64_t b : {1, 8}) {
+    const Program program = load("gqa_safe", {{"b", b}});
+    const auto report = superoptimize(program, h200(), {}, limited(4000));
+    ASSERT_TRUE(report.ok()) << to_string(report.error());
+    const MuGraph& best = report->candidates.front().graph;
+    ASSERT_EQ(best.kernels.size(), 2u);
+    for (const Computation& c : best.kernels[1].computations) {
+      EXPECT_EQ(c.storage, Storage::kReg) << c.name << " at b = " << b;
+    }
+  }
+}
+
 TEST(SuperoptimizeTest, WithoutTheOnlineRuleAttentionIsNotRescaled) {
   SearchSpace space;
   space.most_split_axes = 0;

@@ -95,6 +95,38 @@ TEST(KernelPlan, RowsAreHeldInVectors) {
   EXPECT_TRUE(plan.stores[0].from_registers);
 }
 
+// The parts of an attention: each warp has all parts of its sums, so that their maximum, weights
+// and total stay in its registers.
+TEST(KernelPlan, PartsAreJoinedWithoutSharedMemory) {
+  auto program = parse_program(
+      "program p(s = 8, q = 64, f = 64) { input m: f32[s, q] input l: f32[s, q]\n"
+      "input x: f32[s, q, f]  w[s, q] = exp(m - max[s](m))\n"
+      "output y: f16[q, f] = sum[s](w * x) / sum[s](w * l) }",
+      "p", {});
+  ASSERT_TRUE(program.ok());
+  auto graph = parse_mugraph(R"(ugraph u of p { kernel k0 grid(q.o) warps(8) {
+      split q = q.o * q.i(16)
+      ms[s, q.i] = m : reg f32
+      xs[s, q.i, f] = x : reg f32
+      ls[s, q.i] = l : reg f32
+      most[q.i] = max[s](ms) : reg f32
+      w[q.i, s] = exp(ms - most) : reg f32
+      sums[q.i, f] = sum[s](w * xs) : reg f32
+      total[q.i] = sum[s](w * ls) : reg f32
+      o[q.i, f] = sums / total : reg f32
+      store o -> y } })",
+                             "u", *program);
+  ASSERT_TRUE(graph.ok());
+  const Source source{std::move(*program), std::move(*graph)};
+  const Kernel& kernel = source.graph.kernels[0];
+  const KernelPlan plan = planned(source);
+  EXPECT_EQ(plan.shared_bytes, 0);
+  const ComputationPlan& most = plan.computations[id_of(kernel, "most")];
+  EXPECT_TRUE(most.combine.warps.empty());
+  EXPECT_EQ(slots(most.iteration), 8);
+  EXPECT_EQ(slots(plan.computations[id_of(kernel, "xs")].layout), 32);
+}
+
 // Tiles whose lives overlap share no byte, in any kernel at hand.
 TEST(KernelPlan, LivingTilesDoNotOverlap) {
   for (const char* name : {"rms_norm", "gated_mlp", "lora", "gqa_safe", "softmax", "layer_norm"}) {
