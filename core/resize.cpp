@@ -64,6 +64,10 @@ class ClassFinder {
                        declared.size() == read.size() && !declared.empty() &&
                        declared[0].coefficient == 1;
     if (plain && e.constant == 0 && e.sizes.empty() && read[0].coefficient == 1) {
+      // One that is longer or shorter than the dimension, as where tensors are put side by side and
+      // a condition says which is read, stays so much longer or shorter.
+      const bool runs = read.size() == 1 && extents_[declared[0].axis] != extents_[read[0].axis];
+      if (runs && literals_ != LiteralPolicy::kPin && runs_along(decl, e)) return;
       for (size_t i = 0; i < read.size(); ++i) tie(declared[i].axis, read[i].axis);
       return;
     }

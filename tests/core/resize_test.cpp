@@ -198,6 +198,22 @@ TEST(ResizeTest, ComparedAxesOfOneLengthAreTiedWhereLiteralsMove) {
   EXPECT_EQ(axis_classes(window(96, 97, 16), LiteralPolicy::kScale).class_of[1], 1U);
 }
 
+// x[k] where k < 95 and something else behind it: k is one longer than x, whatever the size.
+TEST(ResizeTest, AnAxisLongerThanWhatItReadsStaysSoMuchLonger) {
+  const Result<Program> p = parse_program(R"(program joined(n = 95, k = 96) {
+  input x: f32[n]
+  input z: f32[]
+  output y: f32[k] = select(k < 95, x[k], z)
+})",
+                                          "joined.sd");
+  ASSERT_TRUE(p.ok()) << to_string(p.error());
+  const AxisClasses moving = axis_classes(*p, LiteralPolicy::kScale);
+  EXPECT_EQ(moving.pinned, (std::vector<uint8_t>{0, 0}));
+  EXPECT_EQ(moving.class_of[1], moving.class_of[0]);
+  EXPECT_EQ(moving.forms[1].at(5) - moving.forms[0].at(5), 1);
+  EXPECT_EQ(axis_classes(*p, LiteralPolicy::kPin).pinned, (std::vector<uint8_t>{1, 1}));
+}
+
 TEST(ResizeTest, LiteralsThatSayTheSameStay) {
   const Program p = window(4096, 4096, 2);
   const ResizedProgram resized[] = {{p, {7, 7}}};

@@ -129,6 +129,29 @@ TEST(SmallSizes, MoveLiteralsWhereTheseKeepItTooLarge) {
   }
 }
 
+// A cache and what is new, side by side: the axis over both stays one longer than the cache.
+TEST(SmallSizes, MoveTheLiteralsOfConcatenations) {
+  const Program program = parsed(R"(
+    program decode(a = 64, b = 511, c = 128, f = 4, g = 512) {
+      input past: bf16[a, b, c]
+      input fresh: bf16[a, c]
+      input x: bf16[a, f, c]
+      keys[a, g, c] = select(g < 511, past[a, g, c], fresh)
+      s[a, f, g] = sum[c](x * keys)
+      w[a, f, g] = exp(s - max[g](s))
+      output all: bf16[a, g, c] = keys
+      output y: bf16[a, f, c] = sum[g](w / sum[g](w) * keys)
+    })");
+  const auto cases = small_cases(program, program);
+  ASSERT_TRUE(cases.ok()) << to_string(cases.error());
+  ASSERT_FALSE(cases->empty());
+  for (const SmallCase& c : *cases) {
+    EXPECT_TRUE(c.literals_moved);
+    EXPECT_LE(work(c.program), 4096) << c.sizes;
+    EXPECT_EQ(c.program.axes[4].extent, c.program.axes[1].extent + 1) << c.sizes;
+  }
+}
+
 // What a literal pins is compared as it is, where that can be done.
 TEST(SmallSizes, AreTheOriginalOnesWhereALiteralAsksForThem) {
   const Program program = parsed(R"(

@@ -2,16 +2,16 @@
 
 One kernel for all that could be one is not always the fastest: a product whose result is needed in two places at once
 may be cheaper behind memory. What is, the cost model and the clock tell. From the largest groups on, each is compared
-with its alternatives: cut behind its products, in front of them, between them; every piece as the kernel that is found
-for it, or as PyTorch runs it, whichever is faster. The fastest is kept, and its pieces are compared in turn. An
-alternative is a whole partition, since a cut changes what its neighbours are fused with: compared is the sum over what
-differs. Three steps keep that short:
+with its alternatives: cut behind its products, in front of them, between them, or joined with the concatenation that it
+reads; every piece as the kernel that is found for it, or as PyTorch runs it, whichever is faster. The fastest is kept,
+and its pieces are compared in turn. An alternative is a whole partition, since a cut changes what its neighbours are
+fused with: compared is the sum over what differs. Three steps keep that short:
 
     bound      pieces that cannot beat what is there, each a launch and its tensors through memory, are not looked at;
     forecast   pieces are searched for, and dropped if even the prediction is no better;
     clock      what is left is tuned and timed, where there is a GPU.
 
-Within 2 % what has fewer pieces stays.
+Within 2 % what there was stays.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Compared:
         pieces = " + ".join(f"{us:.2f}" for us in self.pieces_us)
         whole = f"{self.whole_us:.2f} us" if math.isfinite(self.whole_us) else "no kernel"
         return (
-            f"cut {self.where}: {', '.join(self.operators)}: {pieces} us {'measured' if self.timed else 'predicted'}, "
+            f"{self.where}: {', '.join(self.operators)}: {pieces} us {'measured' if self.timed else 'predicted'}, "
             f"{whole} before: {'taken' if self.taken else 'not taken'}"
         )
 

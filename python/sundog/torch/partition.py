@@ -54,6 +54,7 @@ class Partition:
         self.reasons: dict[Any, str] = {}  # of nodes that stay eager
         self.cut: set[Any] = set()  # matrix products whose tails are groups of their own
         self.fronts: set[Any] = set()  # and those before which what leads up to them ends
+        self.joined: set[Any] = set()  # tensors put side by side for what reads them, and not for their own sake
         self.alone: set[Any] = set()  # values computed by a group of their own, with all that leads up to them
         self.groups: list[Group] = []
         self.group_of: dict[Any, Group] = {}
@@ -115,20 +116,22 @@ class Partition:
     # Alternatives ---------------------------------------------------------------------------------
 
     def alternatives(self, group: Group) -> Iterator[tuple[str, Partition]]:
-        """Partitions that have this group in smaller pieces, each with the places of its cuts; they are yet to run."""
+        """Partitions that have this group in smaller pieces, or with what it reads; each with words for it, yet to run."""
         heavy = {n for n in group.nodes if n.target in lowering.HEAVY}
         members = set(group.nodes)
         if tails := {n for n in heavy - self.cut if any(u in members for u in self._users(n))}:
-            yield "behind its products", self._with(cut=tails)
+            yield "cut behind its products", self._with(cut=tails)
         if fronts := {n for n in heavy - self.fronts if any(self.base(o) in members for o in n.all_input_nodes)}:
-            yield "in front of its products", self._with(fronts=fronts)
+            yield "cut in front of its products", self._with(fronts=fronts)
         if alone := self._separable(group):
-            yield "between its products", self._with(alone=alone)
+            yield "cut between its products", self._with(alone=alone)
+        if joined := {n for n in group.inputs if heavy and _is_uneven(n) and n in self.group_of}:
+            yield "joined with the concatenation of its operands", self._with(joined=joined)
 
     def _with(self, **more: set[Any]) -> Partition:
         other = Partition(self.graph, self.max_rows)
         other.reasons = dict(self.reasons)
-        for name in ("cut", "fronts", "alone"):
+        for name in ("cut", "fronts", "alone", "joined"):
             setattr(other, name, getattr(self, name) | more.get(name, set()))
         return other
 
@@ -170,7 +173,7 @@ class Partition:
             elif node.target in lowering.REDUCTIONS:
                 levels[node] = (level + 1, False) if full else (level, False)
             elif _is_uneven(node):
-                levels[node] = (level + 1 if full else level, True)
+                levels[node] = (level + 1 if full else level, node not in self.joined)
             elif any(self.base(n) in self.cut and levels[n] == (level, True) for n in node.all_input_nodes):
                 levels[node] = (level + 1, False)
             else:
@@ -337,8 +340,8 @@ def _fits(group: Group) -> bool:
 
 
 def _is_uneven(node: Any) -> bool:
-    """Whether tensors of different lengths are put side by side: the boundary is a literal of the program, beside
-    which a product or a softmax over it would be too large to verify. It is a step of its own."""
+    """Whether tensors of different lengths are put side by side: a step of its own, where nothing is gained by having
+    what reads it in one with it (the cache of keys of an attention). The boundary is a literal of the program."""
     if node.target is not torch.ops.aten.cat.default or len(node.args[0]) < 2:  # a stack's are all alike
         return False
     dim = node.args[1] if len(node.args) > 1 else 0
