@@ -112,6 +112,7 @@ void KernelEmitter::prepare_input(Scope& scope, TermId term, const InputTerm& in
   const std::string type =
       "sd::Vec<" + std::string(cuda_type(decl.dtype)) + ", " + std::to_string(width) + ">";
   const int count = slots.vector() / width;
+  const bool once = read_once(slots, term, input);
   out_.line(type + " " + name + "[" + std::to_string(count) + "];");
   for (int i = 0; i < count; ++i) {
     Coordinates at = slots.coordinates();
@@ -124,11 +125,34 @@ void KernelEmitter::prepare_input(Scope& scope, TermId term, const InputTerm& in
       add_unique(tests, at[f].text() + " < " + std::to_string(extent(f)));
     }
     const std::string element = name + "[" + std::to_string(i) + "]";
-    const std::string load =
-        "sd::load_global(" + element + ", " + element_address(input.tensor, input.index, at) + ");";
+    const std::string load = (once ? "sd::load_stream(" : "sd::load_global(") + element + ", " +
+                             element_address(input.tensor, input.index, at) + ");";
     guarded_load(element, load, tests);
   }
   scope.vectors[{term, ""}] = {name, width};
+}
+
+// Whether no thread reads an element of the tensor that another one does, or reads it twice: then a
+// cache of the multiprocessor has no use for it, and what else lies there stays.
+bool KernelEmitter::read_once(const Slots& slots, TermId term, const InputTerm& input) const {
+  if (place_.changing.contains(input.tensor)) return false;
+  const Affine offset = element_offset(graph_, kernel_, input.tensor, input.index);
+  AxisSet around = grid_;
+  for (const Loop* loop : open_) around.insert(loop->factor);
+  for (AxisId f : around) {
+    if (extent(f) > 1 && offset.coefficients[f] == 0) return false;
+  }
+  int reads = 0;
+  for (const Computation& c : kernel_.computations) {
+    const TermId roots[] = {c.value};
+    for (TermId t : reachable(kernel_.terms, roots)) {
+      const auto* other = std::get_if<InputTerm>(&kernel_.terms[t]);
+      if (other != nullptr && other->tensor == input.tensor) ++reads;
+    }
+  }
+  const Layout own = slice(slots.layout(), kernel_.terms.axes(term));
+  return reads == 1 && sundog::slots(own) == sundog::slots(slots.layout()) &&
+         primary_tests(own.modes, kernel_.warps).empty();
 }
 
 // A load that is skipped, and gives zeros, where a test fails.

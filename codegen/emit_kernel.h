@@ -156,6 +156,7 @@ class KernelEmitter {
   std::string condition_text(const Slots& slots, const IndexCondition& condition);
   void prepare_vectors(Scope& scope, TermId root);
   void prepare_input(Scope& scope, TermId term, const InputTerm& input);
+  bool read_once(const Slots& slots, TermId term, const InputTerm& input) const;
   void guarded_load(const std::string& element, const std::string& load,
                     const std::vector<std::string>& tests);
   void prepare_local(Scope& scope, TermId term, const LocalTerm& local);

@@ -347,6 +347,35 @@ TEST(Generate, TouchesSharedMemoryWithoutConflicts) {
   }
 }
 
+// A load passes by L1 if no other thread and no other load reads the element.
+TEST(Generate, StreamsWhatIsReadOnce) {
+  const char* program =
+      "program p(n = 8, h = 512) { input x: f16[n, h] input w: f16[h]\n"
+      "output y: f32[n, h] = x * w }";
+  const auto scaled = emitted(read(program, R"(ugraph u of p { kernel k0 grid(n) warps(2) {
+      xs[h] = x : reg f16
+      ws[h] = w : reg f16
+      o[h] = xs * ws : reg f32
+      store o -> y } })"));
+  ASSERT_TRUE(scaled.ok());
+  const std::string text = kernels_of(scaled->cuda);
+  EXPECT_NE(text.find("load_stream(in_1[0], x"), std::string::npos) << text;
+  EXPECT_EQ(text.find("load_global(in_1[0], x"), std::string::npos);
+  EXPECT_NE(text.find(", w + "), std::string::npos);
+  EXPECT_EQ(text.find("load_stream", text.find("ws[h]")), std::string::npos) << text;
+  const auto twice =
+      emitted(read("program p(n = 8, h = 512) { input x: f16[n, h]\n"
+                   "output y: f32[n, h] = x - max[h](x) }",
+                   R"(ugraph u of p { kernel k0 grid(n) warps(2) {
+      xs[h] = x : reg f16
+      m[] = max[h](xs) : reg f32
+      again[h] = x : reg f16
+      o[h] = again - m : reg f32
+      store o -> y } })"));
+  ASSERT_TRUE(twice.ok());
+  EXPECT_EQ(kernels_of(twice->cuda).find("load_stream"), std::string::npos);
+}
+
 // Names of the program that mean something in CUDA C++, or in the text around.
 TEST(Generate, KeepsClearOfReservedNames) {
   expect_right({"names",

@@ -16,7 +16,7 @@ layer_norm_golden_k0(const sd::f16* __restrict__ X, const sd::f16* __restrict__ 
 #pragma unroll
     for (int r1 = 0; r1 < 2; ++r1) {
       sd::Vec<sd::f16, 8> in_2[1];
-      sd::load_global(in_2[0], X + n * 4096 + h_0 + r1 * 2048);
+      sd::load_stream(in_2[0], X + n * 4096 + h_0 + r1 * 2048);
 #pragma unroll
       for (int v = 0; v < 8; ++v) {
         xs[r1][v] = in_2[0][v];

@@ -14,7 +14,7 @@ n_trans_golden_k0(const sd::f16* __restrict__ H, const sd::f16* __restrict__ X,
   {
     const int h_0 = lane * 8 + warp * 256;
     sd::Vec<sd::f16, 8> in_1[1];
-    sd::load_global(in_1[0], H + n * 4096 + h_0);
+    sd::load_stream(in_1[0], H + n * 4096 + h_0);
 #pragma unroll
     for (int v = 0; v < 8; ++v) {
       hs[0][v] = in_1[0][v];
@@ -26,7 +26,7 @@ n_trans_golden_k0(const sd::f16* __restrict__ H, const sd::f16* __restrict__ X,
   {
     const int h_2 = lane * 8 + warp * 256;
     sd::Vec<sd::f16, 8> in_3[1];
-    sd::load_global(in_3[0], X + n * 4096 + h_2);
+    sd::load_stream(in_3[0], X + n * 4096 + h_2);
 #pragma unroll
     for (int v = 0; v < 8; ++v) {
       xs[0][v] = in_3[0][v];
@@ -38,7 +38,7 @@ n_trans_golden_k0(const sd::f16* __restrict__ H, const sd::f16* __restrict__ X,
   {
     const int h_4 = lane * 8 + warp * 256;
     sd::Vec<sd::f16, 8> in_5[1];
-    sd::load_global(in_5[0], alpha + n * 4096 + h_4);
+    sd::load_stream(in_5[0], alpha + n * 4096 + h_4);
 #pragma unroll
     for (int v = 0; v < 8; ++v) {
       al[0][v] = in_5[0][v];
