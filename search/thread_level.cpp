@@ -242,7 +242,9 @@ class Chooser {
       // More threads hold a row of which several values are kept.
       const double most = std::clamp<double>(most_joining_warps(), 1, kMostWarps);
       const auto warps = [&](int choice) {
-        const double threads = std::ceil(largest * choice / elements);
+        // Half as many at most: blocks of more than that wait for one another's barriers.
+        const double shared = blocks > machine_.sms ? std::min(choice, 2) : choice;
+        const double threads = std::ceil(largest * shared / elements);
         return floor_power(std::clamp<double>(std::ceil(threads / 32), 1, most));
       };
       level_.warps = warps(warp_choice_);
