@@ -22,9 +22,9 @@ struct SearchSpace {
   bool nested_parallel_loops = false;  // and in one over another axis
 
   int most_kernels = 6;
-  int most_split_axes = 1;  // reduced axes that are cut into parts at once
-  bool last_block = true;   // partial results may be joined by the last block of a group
-  bool library_gemm = true;  // a product of stored terms may be a library's
+  int most_split_axes = 1;      // reduced axes that are cut into parts at once
+  bool last_block = true;       // partial results may be joined by the last block of a group
+  bool library_gemm = true;     // a product of stored terms may be a library's
   int64_t shortest_loop = 128;  // longer reduced axes may loop
   int kept_per_kind = 3;        // structures of one kind that are kept
   int sizes_per_structure = 4;  // choices of tiles of one structure that are offered
