@@ -6,7 +6,7 @@
 // Where it is asked to stop (TuneOptions::run), what is timed by then counts; the rest has neither
 // a time nor a fault.
 //
-// Near-ties are decided by order, not by noise: of all within 2 % of the best time the first wins.
+// Near-ties are decided by order, not by noise: of all within 1 % of the best time the first wins.
 #pragma once
 
 #include <functional>
@@ -43,7 +43,7 @@ struct TuneOptions {
   CompileOptions compile;
   MeasureOptions measure;
   ProcessLimits run{.seconds = 60};
-  double tie_band = 0.02;
+  double tie_band = 0.01;
   std::function<void(size_t done, size_t all)> progress;
 };
 
