@@ -26,7 +26,7 @@ struct SearchSpace {
   bool last_block = true;       // partial results may be joined by the last block of a group
   bool library_gemm = true;     // a product of stored terms may be a library's
   int64_t shortest_loop = 128;  // longer reduced axes may loop
-  int kept_per_kind = 3;        // structures of one kind that are kept
+  int kept_per_kind = 8;        // structures of one kind that are kept: numbers may refuse the best
   int sizes_per_structure = 4;  // choices of tiles of one structure that are offered
   bool prune_by_bound = true;
   bool prune_duplicates = true;

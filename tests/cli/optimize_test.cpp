@@ -337,6 +337,40 @@ TEST(Optimize, OneSeedAndOneBudgetInStatesGiveOneResult) {
   EXPECT_EQ(structures[0], structures[1]);
 }
 
+// What a longer search prefers may be refused for its numbers: what a shorter one found is kept.
+TEST(Optimize, ALongerSearchEndsWithNothingWorse) {
+  const Scratch scratch;
+  const std::string program =
+      scratch.write("qkv.sd", R"(program qkv(b = 8, h = 4096, g = 32, p = 2, e = 64, l = 8) {
+  input X: bf16[b, h]
+  input w: bf16[h]
+  input Wq: bf16[g, p, e, h]
+  input Wk: bf16[l, p, e, h]
+  input Wv: bf16[l, p, e, h]
+  input C: bf16[b, p, e]
+  input S: bf16[b, p, e]
+  x[b, h] = cast(X, f32)
+  n[b, h] = cast(x * rsqrt(mean[h](x * x) + 1e-6), bf16)
+  y[b, h] = cast(n * w, bf16)
+  q[b, g, p, e] = cast(sum[h](y * Wq), bf16)
+  k[b, l, p, e] = cast(sum[h](y * Wk), bf16)
+  output V: bf16[b, l, p, e] = sum[h](y * Wv)
+  output Q: bf16[b, g, p, e] = cast(q * C, bf16) + cast(select(p < 1, -q[b, g, 1 - p, e], q[b, g, 1 - p, e]) * S, bf16)
+  output K: bf16[b, l, p, e] = cast(k * C, bf16) + cast(select(p < 1, -k[b, l, 1 - p, e], k[b, l, 1 - p, e]) * S, bf16)
+}
+)");
+  double before = 1e30;
+  for (const char* states : {"500", "20000"}) {
+    const auto found = run_tool({"optimize", program, "--target", "h200", "--states", states,
+                                 "--no-gpu", "--no-check", "--prove-time", "0", "--json", "--out",
+                                 scratch.path(std::string("after") + states)});
+    ASSERT_EQ(found.code, 0) << found.err;
+    const double us = parse_json(found.out)["best"]["predicted_us"].number;
+    EXPECT_LE(us, before * 1.001) << states;
+    before = us;
+  }
+}
+
 TEST(Optimize, ALargeProductIsALibrarysAndIsVerifiedRunAndStoredAsSuch) {
   const Scratch scratch;
   const std::string program = scratch.write(
