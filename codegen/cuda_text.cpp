@@ -96,6 +96,24 @@ std::string identifier(std::string_view name) {
       "stream",   "status",  "i",         "row",       "pair",     "vec",      "ahead",
       "step",     "sum",     "scale",     "now",       "j",        "a",        "b",
       "p",        "word",    "from",      "slot",      "signbit",  "fragment"};
+  static const std::set<std::string, std::less<>> kMacros = {"alignof",       "and_eq",
+                                                             "assert",        "bitand",
+                                                             "bitor",         "char16_t",
+                                                             "char32_t",      "char8_t",
+                                                             "co_await",      "co_return",
+                                                             "co_yield",      "compl",
+                                                             "const_cast",    "consteval",
+                                                             "constexpr",     "constinit",
+                                                             "decltype",      "dynamic_cast",
+                                                             "errno",         "linux",
+                                                             "noexcept",      "not_eq",
+                                                             "nullptr",       "offsetof",
+                                                             "or_eq",         "reinterpret_cast",
+                                                             "static_assert", "static_cast",
+                                                             "stderr",        "stdin",
+                                                             "stdout",        "thread_local",
+                                                             "unix",          "va_list",
+                                                             "wchar_t",       "xor_eq"};
   std::string text;
   for (char ch : name) {
     const bool good =
@@ -103,7 +121,11 @@ std::string identifier(std::string_view name) {
     text += good ? ch : '_';
   }
   if (text.empty() || (text[0] >= '0' && text[0] <= '9') || text[0] == '_') text = "x" + text;
-  if (kReserved.contains(text)) text += "_";
+  // Macros of headers are all capitals: NULL, NAN, M_PI, INT_MAX.
+  const bool shouts = text.size() > 2 && std::none_of(text.begin(), text.end(), [](char ch) {
+                        return ch >= 'a' && ch <= 'z';
+                      });
+  if (shouts || kReserved.contains(text) || kMacros.contains(text)) text += "_";
   return text;
 }
 
@@ -152,7 +174,11 @@ std::string entry_name(std::string_view name) {
       "vfork",     "wait",      "write",       "y0",        "y1",       "yn"};
   std::string text = identifier(name);
   const bool of_a_type = text.size() > 2 && (text.back() == 'f' || text.back() == 'l');
-  if (kDeclared.contains(text) ||
+  const auto is_of = [&](std::string_view prefix) {
+    return text.size() > prefix.size() && text.starts_with(prefix) && text[prefix.size()] >= 'A' &&
+           text[prefix.size()] <= 'Z';
+  };
+  if (is_of("cuda") || is_of("cublas") || is_of("cu") || kDeclared.contains(text) ||
       (of_a_type && kDeclared.contains(text.substr(0, text.size() - 1)))) {
     text += "_";
   }

@@ -452,7 +452,10 @@ double kernel_tolerance(const Program& program, const MuGraph& graph) {
     for (const AxisId axis : reduce->axes) length *= static_cast<double>(program.axes[axis].extent);
     longest = std::max(longest, length);
   }
-  return 8 * unit + std::min(longest * 0x1p-24, 2e-3);
+  // Eight roundings to a type of eight bits could be anything: two of them may be off.
+  constexpr double kCoarse = 0.03;
+  const double rounded = std::min(8 * unit, std::max(2 * unit, kCoarse));
+  return rounded + std::min(longest * 0x1p-24, 2e-3);
 }
 
 namespace {

@@ -27,7 +27,7 @@ struct TensorDecl {
   std::vector<int64_t> extents;        // per dimension, in elements
   std::vector<int64_t> strides;        // per dimension, in elements; empty: row-major; 0: broadcast
   int64_t offset = 0;                  // elements from the pointer handed in to element (0, ..., 0)
-  int alignment = 16;                  // bytes that the pointer (with the offset) is aligned to
+  int alignment = 16;                  // bytes that the pointer, without the offset, is aligned to
   std::optional<Number> low, high;     // declared range of the values, if any
   bool operator==(const TensorDecl&) const = default;
 };

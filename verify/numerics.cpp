@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <vector>
 
 #include "core/float_algebra.h"
 #include "verify/float64_errors.h"
@@ -37,6 +39,27 @@ Result<Tensors> run(A algebra, const SmallCase& small, bool candidate, const Ten
                    : interpret(algebra, small.program, in);
 }
 
+// The inputs whose values get into outputs; what is only compared decides, and is no operand.
+std::set<uint32_t> operand_inputs(const Program& program) {
+  std::set<uint32_t> inputs;
+  std::vector<TermId> rest;
+  std::set<TermId> seen;
+  for (const Output& output : program.outputs) rest.push_back(output.value);
+  while (!rest.empty()) {
+    const TermId id = rest.back();
+    rest.pop_back();
+    if (!seen.insert(id).second) continue;
+    const Term& term = program.terms[id];
+    if (const auto* input = std::get_if<InputTerm>(&term)) inputs.insert(input->tensor);
+    if (const auto* compare = std::get_if<CompareTerm>(&term)) {
+      rest.insert(rest.end(), {compare->then, compare->otherwise});
+      continue;
+    }
+    for (const TermId operand : operands(term)) rest.push_back(operand);
+  }
+  return inputs;
+}
+
 // Integers have no relative rounding unit: an input holds them exactly, and rounding to them is a
 // step of the program.
 double coarsest_rounding(const Program& program) {
@@ -44,7 +67,7 @@ double coarsest_rounding(const Program& program) {
   const auto consider = [&](DType dtype) {
     if (!is_integer(dtype)) u = std::max(u, unit_roundoff(dtype));
   };
-  for (const TensorDecl& t : program.inputs) consider(t.dtype);
+  for (const uint32_t input : operand_inputs(program)) consider(program.inputs[input].dtype);
   for (const Output& o : program.outputs) consider(o.tensor.dtype);
   return u;
 }

@@ -91,9 +91,9 @@ int vector_width(const MuGraph& graph, const Kernel& kernel, uint32_t tensor,
   const Affine offset = element_offset(graph, kernel, tensor, index);
   if (offset.coefficients[axis] != 1 || kernel.factors[axis].extent == 0) return 1;
   const auto fits = [&](int width) {
-    // The declared alignment is that of element (0, ..., 0): the pointer with the offset.
+    // The declared alignment is the pointer's; offsets may leave less of it.
     if (!multiple(decl.alignment, int64_t{width} * bytes(decl.dtype))) return false;
-    if (!multiple(offset.constant - decl.offset, width)) return false;
+    if (!multiple(offset.constant, width)) return false;
     if (!multiple(kernel.factors[axis].extent, width)) return false;
     for (size_t f = 0; f < kernel.factors.size(); ++f) {
       if (f != axis && !multiple(offset.coefficients[f], width)) return false;

@@ -79,6 +79,12 @@ TEST(CudaTextNames, IdentifiersAreLegalAndFree) {
   EXPECT_EQ(identifier("lane"), "lane_");
   EXPECT_EQ(identifier("2x"), "x2x");
   EXPECT_EQ(identifier("exp"), "exp");
+  EXPECT_EQ(identifier("NAN"), "NAN_");
+  EXPECT_EQ(identifier("INT_MAX"), "INT_MAX_");
+  EXPECT_EQ(identifier("W1"), "W1");
+  EXPECT_EQ(identifier("co_await"), "co_await_");
+  EXPECT_EQ(entry_name("cudaMalloc"), "cudaMalloc_");
+  EXPECT_EQ(entry_name("cumulative"), "cumulative");
   EXPECT_EQ(entry_name("exp"), "exp_");
   EXPECT_EQ(entry_name("norm"), "norm_");
   EXPECT_EQ(entry_name("maxf"), "maxf_");

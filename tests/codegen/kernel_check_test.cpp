@@ -42,6 +42,24 @@ TEST(KernelCheck, PoisonIsNanInEveryFloatingType) {
   }
 }
 
+// However few bits an output has, what the program says differs from nothing at all.
+TEST(KernelCheck, ZerosAreRightInNoType) {
+  for (const char* type : {"f8e4m3", "f8e5m2", "f16", "bf16", "f32"}) {
+    const std::string text = std::string("program p(n = 64) {\n  input x: f16[n]\n  output y: ") +
+                             type + "[n] = x * 2\n}\n";
+    const Result<Program> program = parse_program(text, "p.sd");
+    ASSERT_TRUE(program.ok());
+    const Result<MuGraph> graph = parse_mugraph(
+        "ugraph u of p {\n  kernel k grid(n) warps(1) {\n    t[] = x * 2 : reg f32\n"
+        "    store t -> y\n  }\n}\n",
+        "u.mu", *program);
+    ASSERT_TRUE(graph.ok()) << to_string(graph.error());
+    EXPECT_LT(kernel_tolerance(*program, *graph), 0.3) << type;
+    EXPECT_GE(kernel_tolerance(*program, *graph), unit_roundoff(program->outputs[0].tensor.dtype))
+        << type;
+  }
+}
+
 TEST(KernelCheck, ErrorIsRelativeToTheRow) {
   const std::vector<double> reference(40, 100.0);
   std::vector<double> got = reference;

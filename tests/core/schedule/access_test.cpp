@@ -204,8 +204,7 @@ bool vectors_allowed(const Case& c, const std::vector<Bound>& bounds, AxisId axi
   bool allowed = true;
   for_all(c.kernel, [&](const Values& at) {
     if (!allowed || at[axis] % width != 0) return;
-    // The pointer with the offset is what is aligned.
-    allowed = (c.offset(at) - c.decl().offset) % width == 0;
+    allowed = c.offset(at) % width == 0;  // from the pointer, which is what is aligned
     for (int i = 1; i < width; ++i) {
       Values next = at;
       next[axis] += i;
