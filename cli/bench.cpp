@@ -343,6 +343,7 @@ class Bench {
 }  // namespace
 
 int bench(const Invocation& invocation) {
+  finish_when_interrupted();
   const Result<std::vector<BenchEntry>> entries = bench_entries(invocation);
   if (!entries.ok()) return fail(entries.error());
   const Result<std::vector<std::string>> methods = methods_of(invocation);

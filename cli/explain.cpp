@@ -129,6 +129,7 @@ std::string answer_json(const search::StructureQuestion& question, const search:
 }  // namespace
 
 int explain(const Invocation& invocation) {
+  finish_when_interrupted();
   const auto question = question_of(invocation);
   if (!question.ok()) return fail(question.error());
   const Result<Program> program = load_program(invocation.operands[0], invocation);

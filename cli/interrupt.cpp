@@ -8,7 +8,7 @@
 namespace sundog::cli {
 namespace {
 
-std::atomic<bool> g_interrupted = false;
+std::atomic<bool> g_interrupted = false, g_finishes = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may set it");
 
 void say(std::string_view text) {
@@ -17,7 +17,7 @@ void say(std::string_view text) {
 }
 
 void on_signal(int number) {
-  if (g_interrupted.exchange(true)) {
+  if (g_interrupted.exchange(true) || !g_finishes) {
     say("\nsundog: stopped; nothing was written\n");
     _exit(128 + number);
   }
@@ -41,6 +41,8 @@ void handle_signals() {
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);
 }
+
+void finish_when_interrupted() { g_finishes = true; }
 
 const std::atomic<bool>& interrupted() { return g_interrupted; }
 

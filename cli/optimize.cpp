@@ -134,6 +134,7 @@ std::vector<ResultFile> result_files(const ReportContext& context) {
 }  // namespace
 
 int optimize(const Invocation& invocation) {
+  finish_when_interrupted();
   const Result<Program> program = load_program(invocation.operands[0], invocation);
   if (!program.ok()) return fail(program.error());
   std::string folder = invocation.text("out");

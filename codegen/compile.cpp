@@ -59,7 +59,11 @@ Result<CompiledModule> compile_with_nvrtc(const std::string& cuda, const std::st
   Result<std::string> bytes = run_in_child("NVRTC", body, limits);
   if (!bytes.ok()) return bytes.error();
   Unpacker answer(*bytes);
-  if (!answer.number<bool>()) return answer.error();
+  if (!answer.number<bool>()) {
+    Error error = answer.error();
+    if (names_a_limit(error.message)) error.code = ErrorCode::kLimit;
+    return error;
+  }
   CompiledModule module;
   module.compiler = answer.text();
   module.cubin = answer.text();
@@ -96,7 +100,8 @@ Result<CompiledModule> compile_with_nvcc(const std::string& cuda, const std::str
       limits);
   if (!result.ok()) return result.error();
   if (!result->succeeded()) {
-    const bool limit = result->end == ProcessResult::End::kTimedOut || lacked_memory(*result);
+    const bool limit = result->end == ProcessResult::End::kTimedOut || lacked_memory(*result) ||
+                       names_a_limit(result->err);
     return Error{limit ? ErrorCode::kLimit : ErrorCode::kFailed,
                  "nvcc " + describe_end(*result, limits) + ": " +
                      first_error_line(result->err + result->out),

@@ -61,6 +61,9 @@ Status build_step(const std::vector<std::string>& command, double time_limit_s) 
                        std::to_string(static_cast<int>(time_limit_s)) + " s");
   }
   if (lacked_memory(*result)) return limit_error("the compiler for the emulator lacked memory");
+  if (names_a_limit(result->err)) {
+    return limit_error("the compiler for the emulator met a limit: " + first_error(result->err));
+  }
   return Error{ErrorCode::kFailed,
                "the kernel does not compile for the emulator: " + first_error(result->err),
                {},

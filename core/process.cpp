@@ -176,7 +176,7 @@ bool lacked_memory(const ProcessResult& result) {
     return false;
   }
   for (const char* words : {"out of memory", "Cannot allocate memory", "virtual memory exhausted",
-                            "std::bad_alloc", "failed to map segment"}) {
+                            "std::bad_alloc", "failed to map segment", "PCH allocation failure"}) {
     for (const std::string* text : {&result.err, &result.out}) {
       if (text->find(words) != std::string::npos) return true;
     }
@@ -185,6 +185,14 @@ bool lacked_memory(const ProcessResult& result) {
   const bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
   // A driver of compilers passes the signal of one on as a code, as shells do.
   return limited && (result.end == ProcessResult::End::kSignaled || result.code > 128);
+}
+
+bool names_a_limit(std::string_view message) {
+  for (const char* words : {"Too many open files", "File size limit exceeded", "File too large",
+                            "No space left on device", "Disk quota exceeded"}) {
+    if (message.find(words) != std::string_view::npos) return true;
+  }
+  return false;
 }
 
 Result<ProcessResult> run_process(const std::vector<std::string>& argv,

@@ -42,6 +42,10 @@ std::string describe_end(const ProcessResult& result, const ProcessLimits& limit
 // under a limit on address space (ulimit -v), which most compilers do without a word.
 bool lacked_memory(const ProcessResult& result);
 
+// Whether what a program says is that a limit of the machine was met: open files, sizes, a full
+// disk.
+bool names_a_limit(std::string_view message);
+
 // Runs argv[0] (found on PATH) with an empty standard input.  An Error only if it cannot be
 // started.
 Result<ProcessResult> run_process(const std::vector<std::string>& argv,

@@ -284,6 +284,18 @@ TEST(Optimize, ASecondInterruptEndsAtOnceWithNothingWritten) {
   }
 }
 
+TEST(Optimize, WhereThereIsNoBestSoFarTheFirstInterruptEndsAtOnce) {
+  const Scratch scratch;
+  const std::string pipe = scratch.path("pipe");
+  // A program that never comes.
+  const auto result = run_shell(
+      "mkfifo '" + pipe + "'; (sleep 60 > '" + pipe + "') & writer=$!; \"$TOOL\" verify '" + pipe +
+      "' '" + pipe +
+      "' & pid=$!; sleep 0.3; kill -INT $pid; wait $pid; code=$?; kill $writer; exit $code");
+  EXPECT_EQ(result.code, 128 + SIGINT) << result.err;
+  EXPECT_FALSE(contains(result.err, "best found so far"));
+}
+
 // glibc's arenas alone would take more for 16 threads.
 TEST(Optimize, ALimitOnAddressSpaceEndsInAnAnswer) {
 #ifdef __SANITIZE_ADDRESS__

@@ -93,6 +93,12 @@ TEST(Process, DropsOutputBeyondItsLimitWithoutBlockingTheChild) {
   EXPECT_EQ(result->err, "done\n");
 }
 
+TEST(Process, LimitsOfTheMachineAreToldFromFaults) {
+  EXPECT_TRUE(names_a_limit("cannot open source file \"a.h\": Too many open files"));
+  EXPECT_TRUE(names_a_limit("ld terminated with signal 25 [File size limit exceeded]"));
+  EXPECT_FALSE(names_a_limit("a.cu(3): error: identifier \"x\" is undefined"));
+}
+
 TEST(Child, GivesBackAnyBytes) {
   std::string bytes(200000, '\0');
   for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 31);
