@@ -1,5 +1,5 @@
-// Ctrl-C.  SIGINT, SIGTERM or SIGHUP ends the tool at once, with nothing half-written; where there is
-// a best found so far (finish_when_interrupted), the first one asks the work to end with that.
+// Ctrl-C.  SIGINT, SIGTERM or SIGHUP ends the tool at once, with nothing half-written; where there
+// is a best found so far (finish_when_interrupted), the first one asks the work to end with that.
 #pragma once
 
 #include <atomic>

@@ -10,7 +10,8 @@ set -euo pipefail
 tool=$1 program=$2 states=$3 kills=$4
 RANDOM=${5:-1}
 folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+# What a killed tool has started dies with it, but not at once, and may still write.
+trap 'rm -rf "$folder" || { sleep 1; rm -rf "$folder"; }' EXIT
 
 search() {  # OUT [OPTION...]
   local out=$1
