@@ -6,7 +6,6 @@
 
 #include "cli/commands.h"
 #include "cli/console.h"
-#include "cli/interrupt.h"
 #include "cli/json.h"
 #include "cli/result_folder.h"
 #include "codegen/compile.h"
@@ -91,12 +90,12 @@ int calibrate(const Invocation& invocation) {
   if (!gpu.ok()) return fail(gpu.error());
   const std::string arch = codegen::arch_of(*gpu);
   codegen::CompileOptions compile;
-  compile.limits = {.seconds = invocation.seconds("compile-time"), .stop = &interrupted()};
+  compile.limits = {.seconds = invocation.seconds("compile-time")};
   const Result<codegen::CompiledModule> module =
       codegen::compile(codegen::calibration_source(arch), arch, compile);
   if (!module.ok()) return fail(module.error());
   const Result<codegen::Calibration> found = codegen::calibrate_in_child(
-      ordinal, module->cubin, {.seconds = invocation.seconds("gpu-time"), .stop = &interrupted()});
+      ordinal, module->cubin, {.seconds = invocation.seconds("gpu-time")});
   if (!found.ok()) return fail(found.error());
 
   const Result<Device> shipped = find_device_of_driver(gpu->name, gpu->major, gpu->minor);

@@ -96,24 +96,25 @@ std::string identifier(std::string_view name) {
       "stream",   "status",  "i",         "row",       "pair",     "vec",      "ahead",
       "step",     "sum",     "scale",     "now",       "j",        "a",        "b",
       "p",        "word",    "from",      "slot",      "signbit",  "fragment"};
-  static const std::set<std::string, std::less<>> kMacros = {"alignof",       "and_eq",
-                                                             "assert",        "bitand",
-                                                             "bitor",         "char16_t",
-                                                             "char32_t",      "char8_t",
-                                                             "co_await",      "co_return",
-                                                             "co_yield",      "compl",
-                                                             "const_cast",    "consteval",
-                                                             "constexpr",     "constinit",
-                                                             "decltype",      "dynamic_cast",
-                                                             "errno",         "linux",
-                                                             "noexcept",      "not_eq",
-                                                             "nullptr",       "offsetof",
-                                                             "or_eq",         "reinterpret_cast",
-                                                             "static_assert", "static_cast",
-                                                             "stderr",        "stdin",
-                                                             "stdout",        "thread_local",
-                                                             "unix",          "va_list",
-                                                             "wchar_t",       "xor_eq"};
+  // Longer keywords, and macros of headers in small letters.
+  static const std::set<std::string, std::less<>> kTaken = {"alignof",       "and_eq",
+                                                            "assert",        "bitand",
+                                                            "bitor",         "char16_t",
+                                                            "char32_t",      "char8_t",
+                                                            "co_await",      "co_return",
+                                                            "co_yield",      "compl",
+                                                            "const_cast",    "consteval",
+                                                            "constexpr",     "constinit",
+                                                            "decltype",      "dynamic_cast",
+                                                            "errno",         "linux",
+                                                            "noexcept",      "not_eq",
+                                                            "nullptr",       "offsetof",
+                                                            "or_eq",         "reinterpret_cast",
+                                                            "static_assert", "static_cast",
+                                                            "stderr",        "stdin",
+                                                            "stdout",        "thread_local",
+                                                            "unix",          "va_list",
+                                                            "wchar_t",       "xor_eq"};
   std::string text;
   for (char ch : name) {
     const bool good =
@@ -125,7 +126,7 @@ std::string identifier(std::string_view name) {
   const bool shouts = text.size() > 2 && std::none_of(text.begin(), text.end(), [](char ch) {
                         return ch >= 'a' && ch <= 'z';
                       });
-  if (shouts || kReserved.contains(text) || kMacros.contains(text)) text += "_";
+  if (shouts || kReserved.contains(text) || kTaken.contains(text)) text += "_";
   return text;
 }
 

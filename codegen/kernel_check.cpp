@@ -59,20 +59,33 @@ int hardware_threads() {
   return static_cast<int>(std::max(2U, std::thread::hardware_concurrency()));
 }
 
+// Calls work(begin, end) for shares of [0, count), each on a thread of its own where there is
+// enough to do; what each gives, in order.
+template <class Work>
+auto in_shares(int64_t count, Work work) {
+  constexpr int64_t kWorthAThread = 1 << 16;
+  const int64_t shares = std::clamp<int64_t>(count / kWorthAThread, 1, hardware_threads());
+  std::vector<decltype(work(count, count))> results(static_cast<size_t>(shares));
+  const auto run = [&](int64_t share) {
+    results[static_cast<size_t>(share)] =
+        work(count * share / shares, count * (share + 1) / shares);
+  };
+  {
+    std::vector<std::jthread> threads;  // joined at the end of the block
+    for (int64_t share = 1; share < shares; ++share) threads.emplace_back(run, share);
+    run(0);
+  }
+  return results;
+}
+
 // All of them, divided among threads where no two lie in one place.
 template <class Visit>
 void for_each_element_in_parallel(const TensorDecl& tensor, Visit visit) {
   if (!is_contiguous(tensor)) return for_each_element(tensor, visit);  // some may share memory
-  constexpr int64_t kWorthAThread = 1 << 16;
-  const int64_t count = element_count(tensor);
-  const int64_t parts = std::clamp<int64_t>(count / kWorthAThread, 1, hardware_threads());
-  if (parts == 1) return for_each_element(tensor, visit);
-  std::vector<std::jthread> threads;
-  for (int64_t part = 0; part < parts; ++part) {
-    const int64_t begin = count / parts * part + std::min(part, count % parts);
-    const int64_t end = begin + count / parts + (part < count % parts ? 1 : 0);
-    threads.emplace_back([&, begin, end] { visit_elements(tensor, begin, end, visit); });
-  }
+  in_shares(element_count(tensor), [&](int64_t begin, int64_t end) {
+    visit_elements(tensor, begin, end, visit);
+    return end - begin;
+  });
 }
 
 double load(const TensorDecl& tensor, const TensorMemory& memory, int64_t position) {
@@ -467,23 +480,6 @@ struct Compared {
   size_t first = 0;  // that is wrong
 };
 
-// Calls compare(begin, end) for shares of [0, count), on a thread each.
-template <class Compare>
-std::vector<Compared> compare_in_parallel(size_t count, Compare compare) {
-  constexpr size_t kWorthAThread = 1 << 16;
-  const size_t parts =
-      std::clamp<size_t>(count / kWorthAThread, 1, static_cast<size_t>(hardware_threads()));
-  if (parts == 1) return {compare(0, count)};
-  std::vector<Compared> shares(parts);
-  std::vector<std::jthread> threads;
-  for (size_t part = 0; part < parts; ++part) {
-    threads.emplace_back(
-        [&, part] { shares[part] = compare(count * part / parts, count * (part + 1) / parts); });
-  }
-  threads.clear();  // joins
-  return shares;
-}
-
 }  // namespace
 
 OutputCheck check_output(const TensorDecl& tensor, const TensorMemory& memory,
@@ -507,9 +503,9 @@ OutputCheck check_output(const TensorDecl& tensor, const TensorMemory& memory,
   const auto value = [&](size_t i) {
     return load(tensor, memory, position_of[static_cast<size_t>(element(i))]);
   };
-  const auto compare = [&](size_t begin, size_t end) {
+  const auto compare = [&](int64_t begin, int64_t end) {
     Compared share;
-    for (size_t i = begin; i < end; ++i) {
+    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
       const auto row = static_cast<size_t>(element(i) / length);
       const double x = value(i);
       const double slack = expected.slack.empty() ? 0 : expected.slack[i];
@@ -523,8 +519,9 @@ OutputCheck check_output(const TensorDecl& tensor, const TensorMemory& memory,
     }
     return share;
   };
+  check.compared = static_cast<int64_t>(expected.values.size());
   int64_t wrong = 0;
-  for (const Compared& share : compare_in_parallel(expected.values.size(), compare)) {
+  for (const Compared& share : in_shares(check.compared, compare)) {
     check.max_rel_error = std::max(check.max_rel_error, share.max_rel_error);
     if (wrong == 0 && share.wrong > 0) {
       check.failure = element_name(tensor, element(share.first)) + " is " +
@@ -533,7 +530,6 @@ OutputCheck check_output(const TensorDecl& tensor, const TensorMemory& memory,
     }
     wrong += share.wrong;
   }
-  check.compared = static_cast<int64_t>(expected.values.size());
   if (wrong > 0) {
     check.failure += " (" + std::to_string(wrong) + " of " + std::to_string(check.compared) +
                      " elements are off by more than " + number(tolerance) + " of their row)";
