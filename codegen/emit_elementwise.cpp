@@ -59,7 +59,7 @@ void KernelEmitter::element_loops(uint32_t id, const Slots& slots, const TileWri
   const bool packed = p.in_registers && array.vector && array.inner == 2 && slots.vector() == 2 &&
                       (array.dtype == DType::kF16 || array.dtype == DType::kBF16);
   const auto target = [&] { return array.element(slots.index_in(p.layout)); };
-  Scope scope{id, &slots, {}, {}};
+  Scope scope{id, &slots, {}};
   std::string raw;
   const auto prepare = [&] {
     scope.vectors.clear();

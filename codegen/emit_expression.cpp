@@ -4,6 +4,7 @@
 // as 0 and is masked later, where it would matter.  Reads along the vector axis are fetched as
 // vectors once for each run of neighbours, before the loop over them.
 #include <algorithm>
+#include <set>
 
 #include "codegen/emit_kernel.h"
 #include "core/check.h"
@@ -17,6 +18,9 @@ void add_unique(std::vector<std::string>& tests, std::string test) {
   if (test.empty()) return;
   if (std::find(tests.begin(), tests.end(), test) == tests.end()) tests.push_back(std::move(test));
 }
+
+// Selects within selects up to which reads are fetched as vectors; paths into them multiply.
+constexpr size_t kMostBranches = 3;
 
 Text plain(std::string text) { return {std::move(text), 0, {}, {}, {}, {}}; }
 
@@ -70,44 +74,85 @@ std::string KernelEmitter::element_address(uint32_t tensor, const std::vector<In
   return tensors_[tensor] + " + " + offset.text(wide);
 }
 
-std::string KernelEmitter::condition_text(const Slots& slots, const IndexCondition& condition) {
-  const Linear e = to_linear(slots.coordinates(), affine(graph_, kernel_, condition.expr));
-  return e.text() + " " + std::string(relation_text(condition.relation)) + " 0";
+std::string KernelEmitter::condition_text(const Coordinates& at, const IndexCondition& condition,
+                                          bool holds) const {
+  const Linear e = to_linear(at, affine(graph_, kernel_, condition.expr));
+  const std::string test = e.text() + " " + std::string(relation_text(condition.relation)) + " 0";
+  return holds ? test : "!(" + test + ")";
 }
 
 // --- vectors
 
+// What branches of a select read is fetched under its condition, where a run of neighbours stands
+// in one branch, and element by element where it may not.  What is read unconditionally comes
+// first: it serves the branches too.
 void KernelEmitter::prepare_vectors(Scope& scope, TermId root) {
   if (scope.slots->vector() <= 1) return;
-  std::vector<TermId> stack = {root};
-  std::vector<TermId> seen;
-  while (!stack.empty()) {
-    const TermId term = stack.back();
-    stack.pop_back();
-    if (std::find(seen.begin(), seen.end(), term) != seen.end()) continue;
-    seen.push_back(term);
-    const Term& t = kernel_.terms[term];
-    if (const auto* input = std::get_if<InputTerm>(&t)) prepare_input(scope, term, *input);
-    if (const auto* local = std::get_if<LocalTerm>(&t)) prepare_local(scope, term, *local);
-    // What a branch reads is guarded by the branch, one by one.
-    if (std::holds_alternative<SelectTerm>(t)) continue;
-    if (const auto* compare = std::get_if<CompareTerm>(&t)) {
-      stack.push_back(compare->left);
-      stack.push_back(compare->right);
-      continue;
+  struct Item {
+    TermId term;
+    std::vector<Branch> branches;
+  };
+  std::vector<std::vector<Item>> by_depth = {{{root, {}}}};
+  std::set<std::pair<TermId, std::string>> seen;
+  for (size_t depth = 0; depth < by_depth.size(); ++depth) {
+    while (!by_depth[depth].empty()) {
+      const Item item = std::move(by_depth[depth].back());
+      by_depth[depth].pop_back();
+      if (!seen.emplace(item.term, branch_key(item.branches)).second) continue;
+      const Term& t = kernel_.terms[item.term];
+      if (const auto* input = std::get_if<InputTerm>(&t)) {
+        prepare_input(scope, item.term, *input, item.branches);
+      } else if (const auto* local = std::get_if<LocalTerm>(&t)) {
+        prepare_local(scope, item.term, *local);
+      } else if (const auto* select = std::get_if<SelectTerm>(&t)) {
+        if (depth == kMostBranches) continue;
+        by_depth.resize(std::max(by_depth.size(), depth + 2));
+        for (const bool taken : {true, false}) {
+          Item branch{taken ? select->then : select->otherwise, item.branches};
+          branch.branches.push_back({item.term, taken});
+          by_depth[depth + 1].push_back(std::move(branch));
+        }
+      } else if (const auto* compare = std::get_if<CompareTerm>(&t)) {
+        // What a comparison of values chooses is guarded one by one.
+        by_depth[depth].push_back({compare->left, item.branches});
+        by_depth[depth].push_back({compare->right, item.branches});
+      } else {
+        for (TermId operand : operands(t)) by_depth[depth].push_back({operand, item.branches});
+      }
     }
-    for (TermId operand : operands(t)) stack.push_back(operand);
+  }
+  scope.branches.clear();
+}
+
+std::string KernelEmitter::branch_key(const std::vector<Branch>& branches) {
+  std::string key;
+  for (const Branch& b : branches) key += b.key();
+  return key;
+}
+
+// The vectors that hold the term in the current branches, or in fewer of them.
+const std::pair<std::string, int>* KernelEmitter::Scope::vector_of(TermId term) const {
+  for (std::string key = branches;; key.resize(key.find_last_of("+-", key.size() - 2) + 1)) {
+    if (const auto at = vectors.find({term, key}); at != vectors.end()) return &at->second;
+    if (key.empty()) return nullptr;
   }
 }
 
-void KernelEmitter::prepare_input(Scope& scope, TermId term, const InputTerm& input) {
+void KernelEmitter::prepare_input(Scope& scope, TermId term, const InputTerm& input,
+                                  const std::vector<Branch>& branches) {
   const Slots& slots = *scope.slots;
+  scope.branches = branch_key(branches);
+  if (scope.vector_of(term) != nullptr) return;
   const TensorDecl& decl = graph_.tensors[input.tensor].decl;
   const std::vector<Bound> bounds = read_bounds(scope.computation, input);
   const int most = std::min(slots.vector(), std::max(1, 16 / bytes(decl.dtype)));
   const int width =
       vector_width(graph_, kernel_, input.tensor, input.index, bounds, slots.vector_axis(), most);
   if (width <= 1 || slots.vector() % width != 0) return;
+  for (const Branch& b : branches) {
+    const IndexCondition& condition = std::get<SelectTerm>(kernel_.terms[b.select]).condition;
+    if (!same_along(graph_, kernel_, condition, slots.vector_axis(), width)) return;
+  }
   const std::string name = out_.fresh("in_");
   const std::string type =
       "sd::Vec<" + std::string(cuda_type(decl.dtype)) + ", " + std::to_string(width) + ">";
@@ -124,12 +169,16 @@ void KernelEmitter::prepare_input(Scope& scope, TermId term, const InputTerm& in
       if (grid_.has(f) || looped_.has(f) || covered(slots.layout(), f) <= extent(f)) continue;
       add_unique(tests, at[f].text() + " < " + std::to_string(extent(f)));
     }
+    for (const Branch& b : branches) {
+      const IndexCondition& condition = std::get<SelectTerm>(kernel_.terms[b.select]).condition;
+      add_unique(tests, condition_text(at, condition, b.taken));
+    }
     const std::string element = name + "[" + std::to_string(i) + "]";
     const std::string load = (once ? "sd::load_stream(" : "sd::load_global(") + element + ", " +
                              element_address(input.tensor, input.index, at) + ");";
     guarded_load(element, load, tests);
   }
-  scope.vectors[{term, ""}] = {name, width};
+  scope.vectors[{term, scope.branches}] = {name, width};
 }
 
 // Whether no thread reads an element of the tensor that another one does, or reads it twice: then a
@@ -167,6 +216,7 @@ void KernelEmitter::guarded_load(const std::string& element, const std::string& 
 }
 
 void KernelEmitter::prepare_local(Scope& scope, TermId term, const LocalTerm& local) {
+  if (scope.vectors.contains({term, ""})) return;
   const Slots& slots = *scope.slots;
   const ComputationPlan& p = plan(local.computation);
   if (p.in_registers && agrees(p.layout, slots.layout(), tile_axes(local.computation))) return;
@@ -212,8 +262,8 @@ void KernelEmitter::prepare_local(Scope& scope, TermId term, const LocalTerm& lo
 Text KernelEmitter::read_input(Scope& scope, TermId term, const InputTerm& input,
                                const std::string& guard) {
   const Slots& slots = *scope.slots;
-  if (const auto at = scope.vectors.find({term, ""}); at != scope.vectors.end()) {
-    const auto& [name, width] = at->second;
+  if (const auto* vector = scope.vector_of(term)) {
+    const auto& [name, width] = *vector;
     const std::string w = std::to_string(width);
     const bool single = slots.vector() == width;
     return plain("sd::to_float(" + name + "[" + (single ? "0" : "v / " + w) + "][" +
@@ -247,8 +297,8 @@ Text KernelEmitter::read_local(Scope& scope, TermId term, const LocalTerm& local
     const std::string element = array.element(slots.index_in(p.layout));
     return plain(array.dtype == DType::kF32 ? element : "sd::to_float(" + element + ")");
   }
-  if (const auto at = scope.vectors.find({term, ""}); at != scope.vectors.end()) {
-    const auto& [name, width] = at->second;
+  if (const auto* vector = scope.vector_of(term)) {
+    const auto& [name, width] = *vector;
     const std::string w = std::to_string(width);
     const bool single = slots.vector() == width;
     return plain("sd::to_float(" + name + "[" + (single ? "0" : "v / " + w) + "][" +
@@ -300,12 +350,18 @@ Text KernelEmitter::value(Scope& scope, TermId term, const std::string& guard) {
     result = text_.apply(apply->op, std::move(in));
   } else if (const auto* select = std::get_if<SelectTerm>(&t)) {
     const std::string name = out_.fresh("when_");
-    out_.line("const bool " + name + " = " + condition_text(*scope.slots, select->condition) + ";");
-    const auto under = [&](const std::string& test) {
-      return guard.empty() ? test : guard + " && " + test;
+    out_.line("const bool " + name + " = " +
+              condition_text(scope.slots->coordinates(), select->condition) + ";");
+    const auto in_branch = [&](TermId branch, bool taken) {
+      const std::string test = (taken ? "" : "!") + name;
+      const std::string outer = scope.branches;
+      scope.branches += Branch{term, taken}.key();
+      const Text x = value(scope, branch, guard.empty() ? test : guard + " && " + test);
+      scope.branches = outer;
+      return x;
     };
-    const Text then = value(scope, select->then, under(name));
-    const Text otherwise = value(scope, select->otherwise, under("!" + name));
+    const Text then = in_branch(select->then, true);
+    const Text otherwise = in_branch(select->otherwise, false);
     result = text_.bind(plain("(" + name + " ? " + then.text + " : " + otherwise.text + ")"));
   } else if (const auto* compare = std::get_if<CompareTerm>(&t)) {
     const Text left = value(scope, compare->left, guard),

@@ -112,8 +112,18 @@ class KernelEmitter {
     uint32_t computation = 0;
     const Slots* slots = nullptr;
     std::map<TermId, Text> values;  // evaluated under no select
-    std::map<std::pair<TermId, std::string>, std::pair<std::string, int>> vectors;  // name, width
+    // Name and width of the vectors loaded, by term and the branches (as in `Branch`) it stands in.
+    std::map<std::pair<TermId, std::string>, std::pair<std::string, int>> vectors = {};
+    std::string branches = {};  // in which a value is asked for
+    const std::pair<std::string, int>* vector_of(TermId term) const;
   };
+  // A term that is evaluated only where a condition on indices holds, or does not.
+  struct Branch {
+    TermId select = kNone;
+    bool taken = true;
+    std::string key() const { return std::to_string(select) + (taken ? "+" : "-"); }
+  };
+  static std::string branch_key(const std::vector<Branch>& branches);
   // How threads write the elements they hold into a tile.
   struct TileWriter {
     std::string test;  // of the threads that write
@@ -153,9 +163,11 @@ class KernelEmitter {
   Text value(Scope& scope, TermId term, const std::string& guard);
   Text read_input(Scope& scope, TermId term, const InputTerm& input, const std::string& guard);
   Text read_local(Scope& scope, TermId term, const LocalTerm& local, const std::string& guard);
-  std::string condition_text(const Slots& slots, const IndexCondition& condition);
+  std::string condition_text(const Coordinates& at, const IndexCondition& condition,
+                             bool holds = true) const;
   void prepare_vectors(Scope& scope, TermId root);
-  void prepare_input(Scope& scope, TermId term, const InputTerm& input);
+  void prepare_input(Scope& scope, TermId term, const InputTerm& input,
+                     const std::vector<Branch>& branches);
   bool read_once(const Slots& slots, TermId term, const InputTerm& input) const;
   void guarded_load(const std::string& element, const std::string& load,
                     const std::vector<std::string>& tests);

@@ -116,7 +116,7 @@ void KernelEmitter::reduce_loops(uint32_t id, const RegisterArray& into, const s
       rolled = rolled - tile_axes(operand);
     }
   }
-  Scope scope{id, &slots, {}, {}};
+  Scope scope{id, &slots, {}};
   slots.for_each(
       out_, rolled,
       [&] {
@@ -143,7 +143,7 @@ void KernelEmitter::rescale(uint32_t id, const RegisterArray& array) {
   out_.open("");
   const Layout row_layout = slice(own, rows);
   const Slots row(out_, kernel_, row_layout);
-  Scope scope{id, &row, {}, {}};
+  Scope scope{id, &row, {}};
   std::string scale;
   row.for_each(out_, {}, nullptr, [&] {
     const LocalTerm maximum{c.rescale, rows};
@@ -390,7 +390,7 @@ void KernelEmitter::add_into(uint32_t id) {
   if (!direct) read_barrier({id});
   out_.open("");
   const Slots slots(out_, kernel_, t.layout);
-  Scope scope{id, &slots, {}, {}};
+  Scope scope{id, &slots, {}};
   slots.for_each(out_, {}, nullptr, [&] {
     const Text x = read_local(scope, kNoTerm, LocalTerm{id, tile_axes(id)}, "");
     out_.line(

@@ -77,7 +77,7 @@ void KernelEmitter::store_loops(const StoreAccess& access, const Slots& slots) {
   const DType dtype = graph_.tensors[store.tensor].decl.dtype;
   const std::string type(cuda_type(dtype)), width = std::to_string(access.width);
   const LocalTerm source{id, tile_axes(id)};
-  Scope scope{id, &slots, {}, {}};
+  Scope scope{id, &slots, {}};
   const auto address = [&](const Coordinates& at) {
     return element_address(store.tensor, store.index, at);
   };

@@ -17,16 +17,21 @@ Bound make_bound(const Kernel& kernel, Affine value, int64_t extent) {
   return {std::move(value), extent, least < 0, most >= extent};
 }
 
+// Apart from its part along `axis`, every value is a multiple of `width`.
+bool aligned(const Affine& value, AxisId axis, int width) {
+  if (!multiple(value.constant, width)) return false;
+  for (size_t f = 0; f < value.coefficients.size(); ++f) {
+    if (f != axis && !multiple(value.coefficients[f], width)) return false;
+  }
+  return true;
+}
+
 // Every value at a multiple of `width` along `axis` decides for the whole vector.
 bool uniform(const Bound& bound, AxisId axis, int width) {
   const int64_t own = bound.value.coefficients[axis];
   if (own == 0) return true;
-  if (own != 1 || !multiple(bound.value.constant, width)) return false;
-  if (bound.above && !multiple(bound.extent, width)) return false;
-  for (size_t f = 0; f < bound.value.coefficients.size(); ++f) {
-    if (f != axis && !multiple(bound.value.coefficients[f], width)) return false;
-  }
-  return true;
+  if (own != 1 || !aligned(bound.value, axis, width)) return false;
+  return !bound.above || multiple(bound.extent, width);
 }
 
 }  // namespace
@@ -104,6 +109,18 @@ int vector_width(const MuGraph& graph, const Kernel& kernel, uint32_t tensor,
   int width = 1;
   while (width * 2 <= most && fits(width * 2)) width *= 2;
   return width;
+}
+
+bool same_along(const MuGraph& graph, const Kernel& kernel, const IndexCondition& condition,
+                AxisId axis, int width) {
+  const Affine value = affine(graph, kernel, condition.expr);
+  const int64_t own = value.coefficients[axis];
+  if (own == 0) return true;
+  // i < m and m <= i change at m, which is where a run begins.
+  const bool at_a_run = condition.relation == Relation::kLess        ? own == 1
+                        : condition.relation == Relation::kLessEqual ? own == -1
+                                                                     : false;
+  return at_a_run && aligned(value, axis, width);
 }
 
 AxisId contiguous_factor(const MuGraph& graph, const Kernel& kernel, uint32_t tensor,

@@ -51,6 +51,11 @@ int vector_width(const MuGraph& graph, const Kernel& kernel, uint32_t tensor,
                  const std::vector<IndexExpr>& index, const std::vector<Bound>& bounds, AxisId axis,
                  int most);
 
+// Whether the condition is the same for each run of `width` neighbours along factor `axis` that
+// begins at a multiple of `width`.
+bool same_along(const MuGraph& graph, const Kernel& kernel, const IndexCondition& condition,
+                AxisId axis, int width);
+
 // The tile factor along which the tensor is contiguous, or kNone.
 AxisId contiguous_factor(const MuGraph& graph, const Kernel& kernel, uint32_t tensor,
                          const std::vector<IndexExpr>& index, AxisSet tile);

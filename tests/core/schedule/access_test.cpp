@@ -261,6 +261,40 @@ TEST(Access, VectorsDoNotStraddleABound) {
   EXPECT_GT(narrowed, 10);
 }
 
+// A condition that is said to be the same along runs is so at every element.
+TEST(Access, ConditionsThatRunsDoNotChange) {
+  Cases cases(19);
+  int same = 0, changing = 0, along = 0;
+  for (int round = 0; round < 1500; ++round) {
+    const Case c = cases.next();
+    const int64_t bound = cases.pick({0, 4, 8, 9, 16, 24});
+    const bool less = cases.below(2) == 0;
+    const IndexExpr& index = c.index[static_cast<size_t>(cases.below(2))];
+    const IndexExpr bounded = IndexExpr::of_constant(bound);
+    const IndexCondition condition{less ? index - bounded : bounded - index,
+                                   cases.below(2) == 0 ? Relation::kLess : Relation::kLessEqual};
+    const Affine value = affine(c.graph, c.kernel, condition.expr);
+    for (AxisId axis = 0; axis < 5; ++axis) {
+      const int width = 2 << static_cast<int>(cases.below(3));
+      if (c.kernel.factors[axis].extent % width != 0) continue;
+      bool allowed = true;
+      for_all(c.kernel, [&](const Values& at) {
+        Values first = at;
+        first[axis] -= at[axis] % width;
+        allowed &= holds(condition.relation, value_of(value, at), int64_t{0}) ==
+                   holds(condition.relation, value_of(value, first), int64_t{0});
+      });
+      const bool found = same_along(c.graph, c.kernel, condition, axis, width);
+      ASSERT_TRUE(allowed || !found) << round << " " << axis;
+      ++(found ? same : changing);
+      if (found && value.coefficients[axis] != 0) ++along;
+    }
+  }
+  EXPECT_GT(same, 100);
+  EXPECT_GT(changing, 100);
+  EXPECT_GT(along, 10);
+}
+
 TEST(Access, ContiguousFactorIsTheLongestOfThoseWithStepOne) {
   Cases cases(18);
   int none = 0;
