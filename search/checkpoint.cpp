@@ -288,7 +288,7 @@ class TableStore {
       tables->prices_.insert(p.kernel(), std::move(price));
     }
     for (const auto& t : from.completions()) {
-      tables->completions_.insert(t.terms(), {t.us(), t.round()});
+      tables->completions_.insert(t.terms(), {t.us(), t.round(), 0, {}});
     }
     for (const auto& list : from.efforts()) {
       auto& efforts = tables->known_.efforts[list.key()];

@@ -1,7 +1,9 @@
 // The same walk as placement's, of one kernel that loads nothing but inputs, for its least time and
-// nothing else.  Its kernels are priced into the same table, where placement finds them when it
-// comes to them.  The result follows from the prices, which are the same whoever works them out, so
-// any task may use what another one found.
+// nothing else.  A kernel is looked at only as far as it may be faster than the best so far: at the
+// sizes of those before it most are not, so that few are sized.  That depends on the order in which
+// they come, so these prices are not placement's, which comes to few of the kernels, and then knows
+// good sizes of theirs.  The result follows from what was known when the round began, so any task
+// of the round may use what another one found.
 #include "search/completion.h"
 
 #include <algorithm>
@@ -15,12 +17,29 @@ constexpr int kMostStates = 4000;  // of one set of terms
 
 }  // namespace
 
-double Completion::least_us(const RankSet& terms, Quantum& quantum) {
+double Completion::least_us(const RankSet& terms, Quantum& quantum, PlacementNews& news) {
   const uint64_t key = terms.hash();
-  if (const LeastTime* known = tables_.completions().find(key)) return known->us;
-  quantum_ = &quantum;
+  const LeastTime* known = tables_.completions().find(key);
+  if (known == nullptr) {
+    quantum_ = &quantum;
+    LeastTime worked_out = work_out(terms);
+    if (quantum.cut()) return worked_out.us;
+    const auto [entry, fresh] = tables_.completions().insert(key, std::move(worked_out));
+    known = entry;
+    if (fresh) counts_ += priced_;
+  }
+  if (known->round == tables_.round() && told_.insert(key).second) {
+    quantum.spend_work(kStatesOfPrice * known->kernels);
+    for (const auto& [at, sizes] : known->sizes) keep_better(at, sizes, news.good_sizes);
+  }
+  return known->us;
+}
+
+LeastTime Completion::work_out(const RankSet& terms) {
   states_ = 0;
   body_ = {};
+  sizes_.clear();
+  priced_ = {};
   common_ = AxisSet(~uint64_t{0});
   double bytes = 0;
   for (int o : terms.members()) {
@@ -33,9 +52,9 @@ double Completion::least_us(const RankSet& terms, Quantum& quantum) {
   std::sort(body_.outputs.begin() + 1, body_.outputs.end());
   best_ = pricer_.most_us_of(body_);
   fill(terms, bytes, {});
-  if (quantum.cut()) return bound(bytes, {});
-  const double least = states_ > kMostStates ? bound(bytes, {}) : best_;
-  return tables_.completions().insert(key, {static_cast<float>(least), tables_.round()}).first->us;
+  const bool whole = states_ <= kMostStates && !quantum_->cut();
+  return {static_cast<float>(whole ? best_ : bound(bytes, {})), tables_.round(),
+          static_cast<uint32_t>(priced_.priced), std::move(sizes_)};
 }
 
 double Completion::bound(double bytes, const WorkTime& work) const {
@@ -82,10 +101,15 @@ void Completion::leaf() {
   for (size_t i = 0; i < shapes.size(); ++i) {
     const uint64_t hash = mix(body_hash, i);
     const Price* price = pricer_.known(hash);
-    if (price == nullptr) {
+    Price fresh;
+    // What another task has worked out in this round may not be there next time.
+    if (price == nullptr || price->round == tables_.round()) {
       quantum_->check();
       if (quantum_->cut()) return;
-      price = &pricer_.price(hash, body_, shapes[i]);
+      fresh = pricer_.price_below(best_, sizes_, body_, shapes[i]);
+      price = &fresh;
+      priced_ += KernelPricer::count_of(fresh);
+      KernelPricer::note_sizes(fresh, sizes_);
     }
     for (float us : price->us) best_ = std::min<double>(best_, us);
   }

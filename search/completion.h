@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_set>
 
 #include "search/kernel_pricer.h"
 #include "search/limits.h"
@@ -25,12 +26,17 @@ class Completion {
         pricer_(pricer) {}
 
   // us, but no more than is of interest to the pricer.  A lower bound where there are too many
-  // kernels to price them all, or where the limits are reached.
-  double least_us(const RankSet& terms, Quantum& quantum);
+  // kernels to price them all, or where the limits are reached.  What it takes is spent from the
+  // quantum, and good sizes are told to `news`, of every task that asks in the round in which it is
+  // worked out.
+  double least_us(const RankSet& terms, Quantum& quantum, PlacementNews& news);
+  // Of kernels that were priced for it, and for no other task.
+  const KernelPricer::Counts& counts() const { return counts_; }
 
  private:
   void fill(RankSet need, double bytes, WorkTime work);
   void leaf();
+  LeastTime work_out(const RankSet& terms);
   double bound(double bytes, const WorkTime& work) const;
 
   const Bank& bank_;
@@ -46,6 +52,10 @@ class Completion {
   double best_ = 0;
   int states_ = 0;
   Quantum* quantum_ = nullptr;
+  GoodSizesByKey sizes_;         // of the kernels so far
+  KernelPricer::Counts priced_;  // for one set of terms
+  KernelPricer::Counts counts_;
+  std::unordered_set<uint64_t> told_;  // sets of terms that this task has paid for
 };
 
 }  // namespace sundog::search

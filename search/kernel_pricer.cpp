@@ -76,15 +76,9 @@ const std::vector<KernelShape>& KernelPricer::shapes_of(const KernelBody& body, 
 }
 
 const Price& KernelPricer::price(uint64_t hash, const KernelBody& body, const KernelShape& shape) {
-  const auto [price, fresh] = tables_.prices().insert(hash, work_out(body, shape));
-  if (fresh) {
-    ++counts_.priced;
-    if (price->outclassed) {
-      ++counts_.outclassed;
-    } else if (!price->fits()) {
-      ++counts_.unfit;
-    }
-  }
+  const auto [price, fresh] =
+      tables_.prices().insert(hash, work_out(body, shape, most_us_of(body), nullptr));
+  if (fresh) counts_ += count_of(*price);
   return *price;
 }
 
@@ -132,28 +126,47 @@ std::vector<int64_t> KernelPricer::counts_of(size_t choice, const std::vector<Pa
   return counts;
 }
 
+KernelPricer::Counts& KernelPricer::Counts::operator+=(const Counts& o) {
+  priced += o.priced;
+  outclassed += o.outclassed;
+  unfit += o.unfit;
+  return *this;
+}
+
+KernelPricer::Counts KernelPricer::count_of(const Price& price) {
+  return {1, price.outclassed ? 1U : 0U, !price.outclassed && !price.fits() ? 1U : 0U};
+}
+
+Price KernelPricer::price_below(double most_us, const GoodSizesByKey& besides,
+                                const KernelBody& body, const KernelShape& shape) const {
+  return work_out(body, shape, most_us, &besides);
+}
+
+void KernelPricer::note_sizes(const Price& price, GoodSizesByKey& sizes) {
+  if (!price.fits()) return;
+  const auto best = std::min_element(price.us.begin(), price.us.end()) - price.us.begin();
+  const auto at = static_cast<size_t>(best);
+  if (is_library(price.tiles[at])) return;  // no sizes
+  const GoodSizes good{price.tiles[at], static_cast<uint32_t>(at), price.us[at]};
+  for (uint64_t key : {price.cut, price.rivals}) keep_better(key, good, sizes);
+}
+
 // At the best sizes of a rival, or of any kernel that is cut alike.
 bool KernelPricer::is_outclassed(KernelPlan& plan, const KernelProfile& profile,
-                                 const std::vector<Part>& parts, const Price& price,
-                                 double most_us) const {
+                                 const std::vector<Part>& parts, const GoodSizes* rival,
+                                 const GoodSizes* alike, double most_us) const {
   if (!space_.prune_outclassed) return false;
-  const auto& good = tables_.known().good_sizes;
-  auto known = good.find(price.rivals);
-  double limit = most_us;
-  if (known != good.end()) {
-    limit = std::min<double>(limit, known->second.us);
-  } else {
-    known = good.find(price.cut);
-  }
-  if (known == good.end()) return false;
-  const GoodSizes& best = known->second;
+  const double limit = rival != nullptr ? std::min<double>(most_us, rival->us) : most_us;
+  const GoodSizes* best = rival != nullptr ? rival : alike;
+  if (best == nullptr) return false;
   if (plan.library && plan.library->us <= kOutclassed * limit) return false;
-  return price_at(plan, profile, counts_of(best.choice, parts), machine_, best.tiles) >
+  return price_at(plan, profile, counts_of(best->choice, parts), machine_, best->tiles) >
          kOutclassed * limit;
 }
 
-// A pure function of the kernel and of what was known when the round began.
-Price KernelPricer::work_out(const KernelBody& body, const KernelShape& shape) const {
+// A pure function of the kernel, of what was known when the round began, and of `besides`.
+Price KernelPricer::work_out(const KernelBody& body, const KernelShape& shape, double most_us,
+                             const GoodSizesByKey* besides) const {
   Price out;
   out.round = tables_.round();
   Lowerer lowerer(bank_, table_);
@@ -168,22 +181,33 @@ Price KernelPricer::work_out(const KernelBody& body, const KernelShape& shape) c
   }
   out.rivals = rivals_of(body, out.cut);
   if (space_.library_gemm) offer_library(lowerer.plan().graph, machine_, plan);
-  out.outclassed = is_outclassed(plan, p, parts, out, most_us_of(body));
+  const auto known = [&](uint64_t key) -> const GoodSizes* {
+    const GoodSizesByKey& earlier = tables_.known().good_sizes;
+    const auto it = earlier.find(key);
+    if (besides != nullptr) {
+      const auto mine = besides->find(key);
+      const bool better =
+          mine != besides->end() && (it == earlier.end() || mine->second.us < it->second.us);
+      if (better) return &mine->second;
+    }
+    return it == earlier.end() ? nullptr : &it->second;
+  };
+  const GoodSizes* rival = known(out.rivals);
+  const GoodSizes* alike = known(out.cut);
+  out.outclassed = is_outclassed(plan, p, parts, rival, alike, most_us);
   if (out.outclassed) {
     out.us.assign(choices_.size(), kInfinite);
     out.tiles.resize(choices_.size());
     return out;
   }
-  const auto& good = tables_.known().good_sizes;
-  auto known = good.find(out.rivals);
-  if (known == good.end()) known = good.find(out.cut);
+  const GoodSizes* start = rival != nullptr ? rival : alike;
   std::optional<SizedKernel> sized;
   double least = kInfinite;
   for (size_t c = 0; c < choices_.size(); ++c) {
     if (c == 0 || !parts.empty()) {
-      const std::vector<int64_t>* near = sized                 ? &sized->tiles
-                                         : known != good.end() ? &known->second.tiles
-                                                               : nullptr;
+      const std::vector<int64_t>* near = sized              ? &sized->tiles
+                                         : start != nullptr ? &start->tiles
+                                                            : nullptr;
       const std::vector<int64_t> counts = counts_of(c, parts);
       auto next = size_kernel(plan, p, counts, machine_, near, kNotWorthDescending * least);
       if (!next && near != nullptr) next = size_kernel(plan, p, counts, machine_);

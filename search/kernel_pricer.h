@@ -28,11 +28,15 @@ uint64_t hash_of(const KernelBody& body);
 bool uses_absent_split(const Bank& bank, const TermTable& table, AxisSet common,
                        const RankedNode& node);
 
+// States that placement visits in the time that pricing a kernel takes.
+inline constexpr uint64_t kStatesOfPrice = 64;
+
 class KernelPricer {
  public:
   // What was priced by it, and of that what came to nothing.
   struct Counts {
     uint64_t priced = 0, outclassed = 0, unfit = 0;
+    Counts& operator+=(const Counts& o);
   };
 
   KernelPricer(const Bank& bank, const TermTable& table, const Machine& machine,
@@ -51,14 +55,22 @@ class KernelPricer {
   const Price* known(uint64_t hash) const { return tables_.prices().find(hash); }
   // Works it out, unless somebody else has by then.
   const Price& price(uint64_t hash, const KernelBody& body, const KernelShape& shape);
+  // Works it out and keeps it nowhere, given sizes that are known besides, for a kernel that is of
+  // interest only if it takes less than `most_us`.
+  Price price_below(double most_us, const GoodSizesByKey& besides, const KernelBody& body,
+                    const KernelShape& shape) const;
+  static Counts count_of(const Price& price);
+  // Notes the sizes of a price that fits, where none as good are known.
+  static void note_sizes(const Price& price, GoodSizesByKey& sizes);
   const Counts& counts() const { return counts_; }
   // What the kernel may take at most in a structure that is wanted.
   double most_us_of(const KernelBody& body) const;
 
  private:
-  Price work_out(const KernelBody& body, const KernelShape& shape) const;
+  Price work_out(const KernelBody& body, const KernelShape& shape, double most_us,
+                 const GoodSizesByKey* besides) const;
   bool is_outclassed(KernelPlan& plan, const KernelProfile& profile, const std::vector<Part>& parts,
-                     const Price& price, double most_us) const;
+                     const GoodSizes* rival, const GoodSizes* alike, double most_us) const;
   uint64_t rivals_of(const KernelBody& body, uint64_t cut) const;
   std::vector<int64_t> counts_of(size_t choice, const std::vector<Part>& parts) const;
 

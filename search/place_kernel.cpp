@@ -15,7 +15,6 @@
 
 #include "core/check.h"
 #include "search/bound.h"
-#include "search/library_kernel.h"
 
 namespace sundog::search {
 namespace {
@@ -26,7 +25,6 @@ constexpr float kInfinite = std::numeric_limits<float>::infinity();
 constexpr double kSlack = 1.25;
 constexpr double kSlackOfMany = 1.02;  // of more than two kernels: seldom better, and many
 constexpr size_t kMostOutputsChosen = 12;
-constexpr uint64_t kStatesOfPrice = 64;  // visited in the time that pricing a kernel takes
 
 }  // namespace
 
@@ -80,9 +78,11 @@ PlacementOutcome Placement::run(const PlacementTask& task, double best_us, Quant
   }
   outcome_.rest = decisions_.take_rest();
   outcome_.counts.states = quantum.used();
-  outcome_.counts.kernels_priced = pricer_.counts().priced;
-  outcome_.counts.cut_as_outclassed = pricer_.counts().outclassed;
-  outcome_.counts.cut_unfit = pricer_.counts().unfit;
+  KernelPricer::Counts priced = pricer_.counts();
+  priced += completion_.counts();
+  outcome_.counts.kernels_priced = priced.priced;
+  outcome_.counts.cut_as_outclassed = priced.outclassed;
+  outcome_.counts.cut_unfit = priced.unfit;
   return std::exchange(outcome_, PlacementOutcome(Incumbents(1)));
 }
 
@@ -195,7 +195,7 @@ double Placement::least_us(const RankSet& later) {
   for (int y : later.members()) stores += table_.terms[static_cast<size_t>(y)].total_bytes;
   const double us = structure_bound(machine_, 1, 0) + stores / hbm_peak(machine_);
   if (kernels_left() > 1 || !space_.prune_by_bound) return us;
-  return std::max(us, completion_.least_us(later, *quantum_));
+  return std::max(us, completion_.least_us(later, *quantum_, outcome_.news));
 }
 
 bool Placement::is_cut(int open, const Partial& so_far) {
@@ -372,16 +372,7 @@ const Price& Placement::price_of(uint64_t hash, const KernelShape& shape) {
   if (known->round != tables_.round()) return *known;
   quantum_->spend_work(kStatesOfPrice);
   note_us(TraceKind::kPrice, least(known->us));
-  if (known->fits()) {
-    const auto best = std::min_element(known->us.begin(), known->us.end()) - known->us.begin();
-    const auto at = static_cast<size_t>(best);
-    if (is_library(known->tiles[at])) return *known;  // no sizes
-    const GoodSizes good{known->tiles[at], static_cast<uint32_t>(at), known->us[at]};
-    for (uint64_t key : {known->cut, known->rivals}) {
-      const auto [it, is_new] = outcome_.news.good_sizes.try_emplace(key, good);
-      if (!is_new && good.us < it->second.us) it->second = good;
-    }
-  }
+  KernelPricer::note_sizes(*known, outcome_.news.good_sizes);
   return *known;
 }
 

@@ -18,6 +18,11 @@ size_t Price::bytes() const {
   return n;
 }
 
+void keep_better(uint64_t key, const GoodSizes& good, GoodSizesByKey& sizes) {
+  const auto [it, fresh] = sizes.try_emplace(key, good);
+  if (!fresh && good.us < it->second.us) it->second = good;
+}
+
 bool no_more(const Effort& a, const Effort& b) {
   return a.items <= b.items && a.work.tensor <= b.work.tensor && a.work.alu <= b.work.alu &&
          a.work.sfu <= b.work.sfu;
@@ -47,14 +52,14 @@ void PlacementTables::take(const PlacementNews& news) {
       }
     }
   }
-  for (const auto& [key, good] : news.good_sizes) {
-    const auto [it, fresh] = known_.good_sizes.try_emplace(key, good);
-    if (!fresh && good.us < it->second.us) it->second = good;
-  }
+  for (const auto& [key, good] : news.good_sizes) keep_better(key, good, known_.good_sizes);
 }
 
 size_t PlacementTables::bytes() const {
-  size_t n = completions_.size() * (48 + sizeof(LeastTime));
+  size_t n = 0;
+  completions_.for_each([&](uint64_t, const LeastTime& t) {
+    n += 48 + sizeof(LeastTime) + t.sizes.size() * (80 + sizeof(GoodSizes));
+  });
   prices_.for_each([&](uint64_t, const Price& p) { n += p.bytes(); });
   for (const auto& [key, list] : known_.efforts) n += 80 + list.size() * sizeof(Effort);
   for (const auto& [key, list] : known_.reached) {

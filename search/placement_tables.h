@@ -74,18 +74,23 @@ struct Price {
   size_t bytes() const;
 };
 
-// Of making a set of terms with one kernel (search/completion.h).
-struct LeastTime {
-  float us = 0;
-  uint32_t round = 0;  // that it was worked out in
-};
-
 // Tiles that were good for one kernel, with the choice of part counts and the time they go with.
 struct GoodSizes {
   std::vector<int64_t> tiles;
   uint32_t choice = 0;
   float us = 0;
   bool operator==(const GoodSizes&) const = default;
+};
+
+// By Price::rivals the best known, by Price::cut any.
+using GoodSizesByKey = std::map<uint64_t, GoodSizes>;
+
+// Of making a set of terms with one kernel (search/completion.h).
+struct LeastTime {
+  float us = 0;
+  uint32_t round = 0;    // that it was worked out in
+  uint32_t kernels = 0;  // that were priced for it
+  GoodSizesByKey sizes;  // found by that; of interest in that round
 };
 
 // A kernel that was seen, by what it takes.
@@ -99,7 +104,7 @@ struct Effort {
 struct PlacementNews {
   std::unordered_map<uint64_t, std::vector<Effort>> efforts;  // of kernels that reduce alike
   std::unordered_map<uint64_t, std::vector<std::vector<float>>> reached;  // cost of what is done
-  std::map<uint64_t, GoodSizes> good_sizes;  // the best known by Price::rivals, any by Price::cut
+  GoodSizesByKey good_sizes;
 };
 
 class PlacementTables {
@@ -126,6 +131,8 @@ class PlacementTables {
   uint32_t round_ = 0;
 };
 
+// Notes sizes where none as good are known.
+void keep_better(uint64_t key, const GoodSizes& good, GoodSizesByKey& sizes);
 // Whether one kernel does no more of anything than another.
 bool no_more(const Effort& a, const Effort& b);
 // Whether costs are lower for every choice of part counts.

@@ -1,12 +1,19 @@
 // The best of each part make the best of the whole, since kernels of two parts share nothing but
 // tensors. Numbers may still refuse a whole whose parts round: a partition is therefore searched
 // twice, once with what is multiplied later stored in 16 bits, as a library would, and once in f32.
+//
+// Of those that store alike, the first gives the others what they have to beat: a part may take
+// what is left of that when the parts before it are as fast as was found, and those behind it as
+// their bounds. One that cannot be so fast ends its partition.
 #include "search/search_parts.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 
 #include "core/text.h"
+#include "search/bound.h"
 #include "search/join.h"
 #include "search/partition.h"
 
@@ -15,6 +22,8 @@ namespace {
 
 constexpr size_t kPartitions = 2;            // searched, for each way to store intermediates
 constexpr uint64_t kStatesOfAPart = 100000;  // where nothing else limits it
+constexpr double kSlack =
+    1.25;  // parts so much slower than wanted are taken: numbers may refuse the first
 
 class PartsSearch {
  public:
@@ -26,22 +35,27 @@ class PartsSearch {
     options_.seed = options.seed;
     options_.stop = options.stop;
     options_.clock = options.clock;
+    // One is asked for; a second of each kind, since sizes are looked for more closely at the end.
     options_.top_k = 1;
+    space_.kept_per_kind = 2;
+    space_.sizes_per_structure = 1;
   }
 
   PartsFound run(double budget_s, uint64_t states) {
-    std::vector<Partition> list;
-    for (const bool narrow : {true, false}) {
-      for (Partition& p : partitions(program_, machine_, narrow, kPartitions)) {
-        list.push_back(std::move(p));
-      }
-    }
+    std::vector<Partition> lists[2];
     size_t parts = 0;
-    for (const Partition& p : list) parts += p.parts.size();
+    for (const bool narrow : {true, false}) {
+      lists[narrow] = partitions(program_, machine_, narrow, kPartitions);
+      std::stable_sort(lists[narrow].begin(), lists[narrow].end(), is_finer);
+      for (const Partition& p : lists[narrow]) parts += p.parts.size();
+    }
     if (parts == 0) return std::move(found_);
     options_.budget_s = budget_s / static_cast<double>(parts);
     options_.max_states = states > 0 ? std::max<uint64_t>(1, states / parts) : kStatesOfAPart;
-    for (const Partition& p : list) search(p);
+    for (const bool narrow : {true, false}) {
+      best_us_ = std::numeric_limits<double>::infinity();
+      for (const Partition& p : lists[narrow]) search(p);
+    }
     std::stable_sort(
         found_.candidates.begin(), found_.candidates.end(),
         [](const Candidate& a, const Candidate& b) { return a.predicted_us < b.predicted_us; });
@@ -49,30 +63,57 @@ class PartsSearch {
   }
 
  private:
+  // Small parts take little time, and what they come to shortens the search of large ones.
+  static bool is_finer(const Partition& a, const Partition& b) {
+    const auto largest = [](const Partition& p) {
+      int most = 0;
+      for (const ProgramPart& part : p.parts) most = std::max(most, count_products(part.program));
+      return most;
+    };
+    return largest(a) < largest(b);
+  }
+
+  // The best µGraph of a part, and what it was looked for with.
+  struct Known {
+    MuGraph graph;
+    double us = std::numeric_limits<double>::infinity();
+    double most_us = 0;
+    bool is_wanted(double most) const { return std::isfinite(us) && us <= kSlack * most; }
+  };
+
   void search(const Partition& partition) {
+    double rest = -machine_.overlap_us * static_cast<double>(partition.parts.size() - 1);
+    for (const ProgramPart& part : partition.parts) rest += program_bound(part.program, machine_);
     std::vector<const MuGraph*> graphs;
     for (const ProgramPart& part : partition.parts) {
-      const MuGraph* best = best_of(part.program);
-      if (best == nullptr) return;
-      graphs.push_back(best);
+      rest -= program_bound(part.program, machine_);
+      const Known& best = best_of(part.program, best_us_ - rest);
+      if (!best.is_wanted(best_us_ - rest)) return;
+      rest += best.us;
+      graphs.push_back(&best.graph);
     }
-    MuGraph whole = join(program_, partition, graphs);
-    const auto same = [&](const Candidate& c) { return c.graph == whole; };
+    Candidate whole = candidate_of(join(program_, partition, graphs),
+                                   std::to_string(partition.parts.size()) + " parts", machine_);
+    best_us_ = std::min(best_us_, whole.predicted_us);
+    const auto same = [&](const Candidate& c) { return c.graph == whole.graph; };
     if (std::any_of(found_.candidates.begin(), found_.candidates.end(), same)) return;
-    found_.candidates.push_back(candidate_of(
-        std::move(whole), std::to_string(partition.parts.size()) + " parts", machine_));
+    found_.candidates.push_back(std::move(whole));
   }
 
   // Parts recur from partition to partition.
-  const MuGraph* best_of(const Program& part) {
+  const Known& best_of(const Program& part, double most_us) {
     const auto [it, fresh] = known_.try_emplace(print(part));
-    if (!fresh) return it->second ? &*it->second : nullptr;
+    Known& known = it->second;
+    if (!fresh && (known.is_wanted(known.most_us) || most_us <= known.most_us)) return known;
+    known.most_us = most_us;
+    options_.most_us = most_us;
     Result<SearchReport> report = superoptimize(part, device_, space_, options_);
     ++found_.searches;
-    if (!report.ok()) return nullptr;
+    if (!report.ok()) return known;
     found_.states += report->states;
-    it->second = std::move(report->candidates.front().graph);
-    return &*it->second;
+    known.us = report->candidates.front().predicted_us;
+    known.graph = std::move(report->candidates.front().graph);
+    return known;
   }
 
   const Program& program_;
@@ -80,7 +121,8 @@ class PartsSearch {
   Machine machine_;
   SearchSpace space_;
   SearchOptions options_;
-  std::map<std::string, std::optional<MuGraph>> known_;
+  std::map<std::string, Known> known_;
+  double best_us_ = 0;  // of the wholes that store alike
   PartsFound found_;
 };
 

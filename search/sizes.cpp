@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 #include "core/arithmetic.h"
 #include "core/check.h"
@@ -152,6 +153,11 @@ class Descent {
  private:
   using Position = std::vector<size_t>;  // the candidate of each number
 
+  struct Evaluation {
+    double us = kInfinite;
+    bool warps_vary = false, chained = false;
+  };
+
   int64_t count(const Split& s) const {
     return s.shared_part < 0 ? 1 : parts_[static_cast<size_t>(s.shared_part)];
   }
@@ -204,17 +210,25 @@ class Descent {
     if (s.part != kNoFactor) extents_[s.part] = std::max<int64_t>(e.part, 1);
   }
 
+  // A position is visited by several descents, and by each more than once.
   double evaluate() {
-    const int warps = static_cast<int>(candidates_.back()[at_.back()]);
-    const KernelPrice p = price(profile_, plan_.kernel, extents_, machine_, warps, level_);
-    warps_vary_ = p.warps_vary;
-    if (!p.fits) return kInfinite;
-    if (keep_all_) seen_[at_] = p.us;
-    if (p.us < best_) {
-      best_ = p.us;
-      best_at_ = at_;
+    uint64_t key = 0;
+    for (size_t i = 0; i < at_.size(); ++i) key = key * candidates_[i].size() + at_[i];
+    const auto [it, fresh] = evaluated_.try_emplace(key);
+    Evaluation& e = it->second;
+    if (fresh) {
+      const int warps = static_cast<int>(candidates_.back()[at_.back()]);
+      const KernelPrice p = price(profile_, plan_.kernel, extents_, machine_, warps, level_);
+      e = {p.fits ? p.us : kInfinite, p.warps_vary, level_.chained};
+      if (e.us < best_) {
+        best_ = e.us;
+        best_at_ = at_;
+      }
+      if (keep_all_ && p.fits) seen_[at_] = e.us;
     }
-    return p.us;
+    warps_vary_ = e.warps_vary;
+    chained_ = e.chained;
+    return e.us;
   }
 
   std::vector<int64_t> tiles_at(const Position& at) const {
@@ -243,7 +257,7 @@ class Descent {
   // means more rows a warp.
   double evaluate_fitting() {
     double us = evaluate();
-    while (us == kInfinite && warps_vary_ && !level_.chained &&
+    while (us == kInfinite && warps_vary_ && !chained_ &&
            at_.back() + 1 < candidates_.back().size()) {
       ++at_.back();
       us = evaluate();
@@ -309,8 +323,9 @@ class Descent {
   static constexpr int kStarts = 4;
   double good_enough_ = kInfinite;
   bool keep_all_ = false;
-  bool warps_vary_ = false;
+  bool warps_vary_ = false, chained_ = false;  // at the position evaluated last
   std::map<Position, double> seen_;
+  std::unordered_map<uint64_t, Evaluation> evaluated_;
   KernelPlan& plan_;
   const KernelProfile& profile_;
   const std::vector<int64_t>& parts_;

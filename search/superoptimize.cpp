@@ -16,6 +16,7 @@
 #include "search/bound.h"
 #include "search/checkpoint.h"
 #include "search/make_bank.h"
+#include "search/offers.h"
 #include "search/rounds.h"
 #include "search/search_parts.h"
 #include "search/sizes.h"
@@ -115,6 +116,10 @@ class Superoptimizer {
     };
     if (as_written_) consider(*as_written_);
     for (const Candidate& c : by_parts_) consider(c);
+    if (options_.most_us < incumbent) {
+      incumbent = options_.most_us;
+      kernels = 1;
+    }
     if (options_.only) {
       incumbent = kNothingToBeat;
       kernels = options_.only->stored.size() + 1;
@@ -203,50 +208,31 @@ class Superoptimizer {
   // In order of predicted time, until enough are accepted or the time for that is up; after an
   // interruption, until one is.
   void offer_candidates() {
-    std::vector<Candidate> found = all_candidates();
+    std::vector<Candidate> finished = std::move(by_parts_);
+    if (as_written_) finished.push_back(std::move(*as_written_));
+    Offers offers(rounds_.state().incumbents.sorted(), std::move(finished), banks_, space_,
+                  machine_, device_, workers_, limits_);
     const double start = limits_.seconds();
-    uint64_t late = 0;
-    for (Candidate& c : found) {
-      const auto accepted = static_cast<int>(report_.candidates.size());
+    bool up = false;
+    while (!up) {
       const bool interrupted = options_.stop != nullptr && options_.stop->load();
-      const bool up = options_.accept_s > 0 && limits_.seconds() - start > options_.accept_s;
-      if (up || accepted >= (interrupted ? 1 : options_.top_k)) {
-        ++report_.kept_undecided;
-        late += up ? 1 : 0;
-        continue;
-      }
-      offer(std::move(c));
+      const int wanted = interrupted ? 1 : options_.top_k;
+      if (static_cast<int>(report_.candidates.size()) >= wanted) break;
+      std::optional<Candidate> next = offers.next();
+      if (!next) break;
+      offer(std::move(*next));
       show_progress();
+      up = options_.accept_s > 0 && limits_.seconds() - start > options_.accept_s;
     }
-    if (late > 0)
-      note("the time was up before " + std::to_string(late) + " candidates were verified");
+    report_.kept_undecided += offers.left();
+    unfit_ = offers.unfit();
+    if (up && offers.left() > 0) {
+      note("the time was up before " + std::to_string(offers.left()) + " candidates were verified");
+    }
     report_.candidates.push_back(report_.unfused);
     std::stable_sort(
         report_.candidates.begin(), report_.candidates.end(),
         [](const Candidate& a, const Candidate& b) { return a.predicted_us < b.predicted_us; });
-  }
-
-  std::vector<Candidate> all_candidates() {
-    const std::vector<Incumbents::Entry> entries = rounds_.state().incumbents.sorted();
-    std::vector<std::vector<Candidate>> sized(entries.size());
-    workers_.run(entries.size(), [&](size_t i) {
-      const BankRun& run = *banks_[static_cast<size_t>(entries[i].bank)];
-      try {
-        sized[i] = candidates_of(entries[i].structure, run, space_, machine_, device_);
-      } catch (const std::bad_alloc&) {
-        limits_.end(StopReason::kMemory);
-      }
-    });
-    std::vector<Candidate> found = std::move(by_parts_);
-    for (auto& list : sized) {
-      if (list.empty()) ++unfit_;
-      std::move(list.begin(), list.end(), std::back_inserter(found));
-    }
-    if (as_written_) found.push_back(std::move(*as_written_));
-    std::stable_sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
-      return a.predicted_us < b.predicted_us;
-    });
-    return found;
   }
 
   void offer(Candidate c) {

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -56,6 +57,11 @@ struct SearchOptions {
   std::function<double()> clock;  // seconds; called by all threads
   std::function<void(const Progress&)> progress;
   TraceReader trace;  // told what the search does; empty: nobody
+  // What is to be beaten, if that is less than the unfused program takes: structures that are much
+  // slower are not looked for.
+  double most_us = std::numeric_limits<double>::infinity();
+  bool parts =
+      true;  // a large program is also searched in parts, one that is too large in any case
   // Only structures of which this holds are looked for; the unfused program stays the last resort.
   std::optional<StructureQuestion> only;
   // A checkpoint of this very search to go on from; empty: none.  One that is damaged or belongs to

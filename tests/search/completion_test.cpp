@@ -14,7 +14,7 @@ class CompletionTest : public testing::Test {
     if (wanted_us > 0) pricer.want(wanted_us);
     Quantum quantum(1 << 20, 1 << 24, limits);
     Completion completion(f_.bank(), f_.table(), f_.machine, f_.space, f_.tables(), pricer);
-    return static_cast<float>(completion.least_us(terms, quantum));
+    return static_cast<float>(completion.least_us(terms, quantum, news_));
   }
 
   RankSet outputs() const {
@@ -25,14 +25,36 @@ class CompletionTest : public testing::Test {
 
   BankFixture f_{load("rms_norm", {{"b", 8}})};
   Limits unlimited_{{}, 0, 0, nullptr};
+  PlacementNews news_;
 };
 
 TEST_F(CompletionTest, OfTheOutputsIsTheBestStructureOfOneKernel) {
   const float least = least_us(outputs(), 0, unlimited_);
   const PlacementOutcome outcome = f_.place(1);
   EXPECT_FLOAT_EQ(least, static_cast<float>(outcome.found.best_us()));
-  // Placement finds its kernels priced.
-  EXPECT_EQ(outcome.counts.kernels_priced, 0u);
+}
+
+// What one task has worked out is paid for by each that uses it in the same round, and all of them
+// learn from it: who came first must not matter.
+TEST_F(CompletionTest, EveryTaskOfARoundPaysAndLearnsTheSame) {
+  const auto ask = [&](PlacementNews& news) {
+    KernelPricer pricer(f_.bank(), f_.table(), f_.machine, f_.space, f_.tables());
+    Quantum quantum(1 << 20, kStatesOfPrice, unlimited_);
+    Completion completion(f_.bank(), f_.table(), f_.machine, f_.space, f_.tables(), pricer);
+    completion.least_us(outputs(), quantum, news);
+    return std::make_pair(quantum.reached(), completion.counts().priced);
+  };
+  PlacementNews first, second, later;
+  const auto [first_paid, first_priced] = ask(first);
+  const auto [second_paid, second_priced] = ask(second);
+  EXPECT_TRUE(first_paid && second_paid);
+  EXPECT_GT(first_priced, 0u);
+  EXPECT_EQ(second_priced, 0u);
+  EXPECT_FALSE(first.good_sizes.empty());
+  EXPECT_EQ(first.good_sizes, second.good_sizes);
+  f_.tables().end_round();
+  EXPECT_FALSE(ask(later).first);
+  EXPECT_TRUE(later.good_sizes.empty());
 }
 
 TEST_F(CompletionTest, OfEachStorableTermIsNoMoreThanItsKernelInAStructureTakes) {

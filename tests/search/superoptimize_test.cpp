@@ -232,6 +232,23 @@ TEST(SuperoptimizeTest, RefusedCandidatesAreNotOffered) {
   EXPECT_GT(report->rejected, 0u);
 }
 
+// What is to be beaten prunes from the beginning, and what beats it is found all the same.
+TEST(SuperoptimizeTest, WhatIsToBeBeatenChangesNoAnswerThatBeatsIt) {
+  const Program program = load("rms_norm", {{"b", 1}});
+  SearchOptions options;
+  const auto any = superoptimize(program, h200(), {}, options);
+  ASSERT_TRUE(any.ok());
+  const Candidate& best = any->candidates.front();
+  options.most_us = 1.01 * best.predicted_us;
+  const auto faster = superoptimize(program, h200(), {}, options);
+  ASSERT_TRUE(faster.ok());
+  EXPECT_TRUE(faster->candidates.front().graph == best.graph);
+  options.most_us = 0.5 * best.predicted_us;
+  const auto none = superoptimize(program, h200(), {}, options);
+  ASSERT_TRUE(none.ok());
+  EXPECT_LT(none->kernels_priced, any->kernels_priced);
+}
+
 TEST(SuperoptimizeTest, SlowAcceptanceEndsInAnAnswerAndSaysSo) {
   const Program program = load("rms_norm", {{"b", 1}});
   double now = 0;
