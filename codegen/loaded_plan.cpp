@@ -1,5 +1,6 @@
 #include "codegen/loaded_plan.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 #include <vector>
@@ -57,6 +58,7 @@ struct LoadedPlan::State {
     unsigned block = 1, shared_bytes = 0;
     bool dependent = false;
     std::vector<PlanArgument> arguments;
+    size_t maps = 0;  // of the arguments, those that are tensor maps
     std::optional<LibraryGemm> gemm;
   };
 
@@ -110,6 +112,9 @@ Result<LoadedPlan> LoadedPlan::load(const DriverApi& api, int ordinal, const std
     if (each.gemm) {
       kernel.gemm = each.gemm;
       kernel.arguments = each.arguments;
+      kernel.maps = static_cast<size_t>(
+          std::count_if(each.arguments.begin(), each.arguments.end(),
+                        [](const PlanArgument& argument) { return argument.map.has_value(); }));
       state->kernels.push_back(std::move(kernel));
       continue;
     }
@@ -131,6 +136,9 @@ Result<LoadedPlan> LoadedPlan::load(const DriverApi& api, int ordinal, const std
     kernel.block = static_cast<unsigned>(each.block);
     kernel.shared_bytes = static_cast<unsigned>(each.shared_bytes);
     kernel.arguments = each.arguments;
+    kernel.maps = static_cast<size_t>(
+        std::count_if(each.arguments.begin(), each.arguments.end(),
+                      [](const PlanArgument& argument) { return argument.map.has_value(); }));
     kernel.dependent = each.dependent;
     if (kernel.arguments.size() > kMaxArguments) {
       return unsupported("kernel " + each.name + " has more than 256 parameters");
@@ -153,7 +161,7 @@ Status LoadedPlan::launch(void* const* inputs, void* const* outputs, void* works
     std::array<DevicePointer, kMaxArguments> values;
     std::array<void*, kMaxArguments> parameters;
     std::vector<TensorMapBits> maps;
-    maps.reserve(kernel.arguments.size());
+    maps.reserve(kernel.maps);
     for (size_t i = 0; i < kernel.arguments.size(); ++i) {
       const PlanArgument& argument = kernel.arguments[i];
       values[i] = pointer_of(argument, inputs, outputs, workspace);

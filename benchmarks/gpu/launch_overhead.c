@@ -1,5 +1,6 @@
 /* What a launch costs from C: sundog_kernel_launch and a saved kernel, in microseconds a call on the CPU,
- * beside the driver's own launch of an empty kernel with three pointers, under which nothing can get.
+ * beside the driver's own launch of an empty kernel with three pointers, under which nothing can get, with its
+ * parameters one by one and in a buffer; in the default stream and in one of its own.  Ways take turns.
  *
  *   launch_overhead RESULT.pb [SAVED.so]
  */
@@ -47,10 +48,11 @@ static const char* const kEmpty =
     ".version 7.0\n.target sm_80\n.address_size 64\n"
     ".visible .entry empty(.param .u64 a, .param .u64 b, .param .u64 c) { ret; }\n";
 
-static int launch_empty(void* const* inputs, void* const* outputs, void* workspace, void* stream) {
-  static int (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                       void*, void**, void**) = NULL;
-  static void* function = NULL;
+static int (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                     void*, void**, void**) = NULL;
+static void* function = NULL;
+
+static void load_empty(void) {
   if (launch == NULL) {
     void* module = NULL;
     require(((int (*)(void**, const void*))driver("cuModuleLoadData"))(&module, kEmpty), "load");
@@ -59,9 +61,22 @@ static int launch_empty(void* const* inputs, void* const* outputs, void* workspa
             "cuModuleGetFunction");
     *(void**)&launch = driver("cuLaunchKernel");
   }
+}
+
+static int launch_empty(void* const* inputs, void* const* outputs, void* workspace, void* stream) {
+  load_empty();
   void* values[3] = {inputs[0], outputs[0], workspace};
   void* parameters[3] = {&values[0], &values[1], &values[2]};
   return launch(function, 132, 1, 1, 128, 1, 1, 0, stream, parameters, NULL);
+}
+
+static int launch_buffer(void* const* inputs, void* const* outputs, void* workspace, void* stream) {
+  load_empty();
+  void* values[3] = {inputs[0], outputs[0], workspace};
+  size_t size = sizeof values;
+  /* CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END */
+  void* extra[5] = {(void*)1, values, (void*)2, &size, NULL};
+  return launch(function, 132, 1, 1, 128, 1, 1, 0, stream, NULL, extra);
 }
 
 static sundog_kernel* kernel = NULL;
@@ -99,26 +114,38 @@ int main(int argc, char** argv) {
   }
   void* const* inputs = tensors;
   void* const* outputs = tensors + kTensors / 2;
-  launcher ways[3] = {launch_empty, launch_library, NULL};
-  const char* const names[3] = {"driver", "libsundog", "saved"};
+  enum { kWays = 4, kStreams = 2 };
+  launcher ways[kWays] = {launch_empty, launch_buffer, launch_library, NULL};
+  const char* const names[kWays] = {"driver", "driver_buffer", "libsundog", "saved"};
+  void* streams[kStreams] = {NULL, NULL};
+  const char* const in[kStreams] = {"", "_own_stream"};
+  /* CU_STREAM_NON_BLOCKING */
+  require(((int (*)(void**, unsigned))driver("cuStreamCreate"))(&streams[1], 1), "cuStreamCreate");
   if (argc > 2) {
     void* library = dlopen(argv[2], RTLD_NOW);
-    if (library != NULL) *(void**)&ways[2] = dlsym(library, "sundog_saved_launch");
+    if (library != NULL) *(void**)&ways[3] = dlsym(library, "sundog_saved_launch");
   }
-  for (int way = 0; way < 3; ++way) {
-    if (ways[way] == NULL) continue;
-    double times[kRounds];
-    for (int round = 0; round < kRounds; ++round) {
+  static double times[kStreams][kWays][kRounds];
+  for (int round = -1; round < kRounds; ++round) { /* the first warms up */
+    for (int way = 0; way < kWays * kStreams; ++way) {
+      const launcher run = ways[way % kWays];
+      if (run == NULL) continue;
       require(synchronize(), "cuCtxSynchronize");
       const double start = now_us();
       /* Fewer than fill the queue, or the GPU would be what is measured. */
       for (int call = 0; call < kCalls; ++call) {
-        require(ways[way](inputs, outputs, tensors[7], NULL), "launch");
+        require(run(inputs, outputs, tensors[7], streams[way / kWays]), "launch");
       }
-      times[round] = (now_us() - start) / kCalls;
+      const double took = (now_us() - start) / kCalls;
+      if (round >= 0) times[way / kWays][way % kWays][round] = took;
     }
-    qsort(times, kRounds, sizeof times[0], compare);
-    printf("launch_us %s %.3f\n", names[way], times[kRounds / 2]);
+  }
+  for (int stream = 0; stream < kStreams; ++stream) {
+    for (int way = 0; way < kWays; ++way) {
+      if (ways[way] == NULL) continue;
+      qsort(times[stream][way], kRounds, sizeof(double), compare);
+      printf("launch_us %s%s %.3f\n", names[way], in[stream], times[stream][way][kRounds / 2]);
+    }
   }
   require(synchronize(), "cuCtxSynchronize");
   return 0;
