@@ -174,9 +174,13 @@ void KernelEmitter::prepare_input(Scope& scope, TermId term, const InputTerm& in
       add_unique(tests, condition_text(at, condition, b.taken));
     }
     const std::string element = name + "[" + std::to_string(i) + "]";
-    const std::string load = (once ? "sd::load_stream(" : "sd::load_global(") + element + ", " +
-                             element_address(input.tensor, input.index, at) + ");";
-    guarded_load(element, load, tests);
+    const std::string from = element + ", " + element_address(input.tensor, input.index, at);
+    if (once) {
+      const std::string test = tests.empty() ? "" : ", " + conjunction(tests);
+      out_.line("sd::load_stream(" + from + test + ");");
+    } else {
+      guarded_load(element, "sd::load_global(" + from + ");", tests);
+    }
   }
   scope.vectors[{term, scope.branches}] = {name, width};
 }
@@ -356,7 +360,9 @@ Text KernelEmitter::value(Scope& scope, TermId term, const std::string& guard) {
       const std::string test = (taken ? "" : "!") + name;
       const std::string outer = scope.branches;
       scope.branches += Branch{term, taken}.key();
-      const Text x = value(scope, branch, guard.empty() ? test : guard + " && " + test);
+      // Named, so that the choice is one between values: a conversion is not computed in advance of
+      // a branch, and the loads behind it wait.
+      const Text x = text_.bind(value(scope, branch, guard.empty() ? test : guard + " && " + test));
       scope.branches = outer;
       return x;
     };

@@ -206,6 +206,32 @@ SD_INLINE void load_stream(uint4& dst, const void* src) {
       : "=r"(dst.x), "=r"(dst.y), "=r"(dst.z), "=r"(dst.w)
       : "l"(src));
 }
+// The same where `there`, else nothing.  One statement each, since a load behind a branch is not
+// moved in front of what comes before it, and then few are in flight.
+SD_INLINE void load_stream(uint16_t& dst, const void* src, int there) {
+  asm("{\n.reg .pred p;\nsetp.ne.s32 p, %2, 0;\n"
+      "@p ld.global.nc.L1::no_allocate.u16 %0, [%1];\n}"
+      : "+h"(dst)
+      : "l"(src), "r"(there));
+}
+SD_INLINE void load_stream(uint32_t& dst, const void* src, int there) {
+  asm("{\n.reg .pred p;\nsetp.ne.s32 p, %2, 0;\n"
+      "@p ld.global.nc.L1::no_allocate.u32 %0, [%1];\n}"
+      : "+r"(dst)
+      : "l"(src), "r"(there));
+}
+SD_INLINE void load_stream(uint2& dst, const void* src, int there) {
+  asm("{\n.reg .pred p;\nsetp.ne.s32 p, %3, 0;\n"
+      "@p ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];\n}"
+      : "+r"(dst.x), "+r"(dst.y)
+      : "l"(src), "r"(there));
+}
+SD_INLINE void load_stream(uint4& dst, const void* src, int there) {
+  asm("{\n.reg .pred p;\nsetp.ne.s32 p, %5, 0;\n"
+      "@p ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];\n}"
+      : "+r"(dst.x), "+r"(dst.y), "+r"(dst.z), "+r"(dst.w)
+      : "l"(src), "r"(there));
+}
 
 }  // namespace detail
 
@@ -224,6 +250,13 @@ template <class V>
 SD_INLINE void load_stream(V& dst, const void* src) {
   typename detail::Word<sizeof(V)>::Type word;
   detail::load_stream(word, src);
+  memcpy(&dst, &word, sizeof(V));
+}
+// The same where `there`, else zeros; the address need not be one then.
+template <class V>
+SD_INLINE void load_stream(V& dst, const void* src, bool there) {
+  typename detail::Word<sizeof(V)>::Type word = {};
+  detail::load_stream(word, src, there);
   memcpy(&dst, &word, sizeof(V));
 }
 // As store_global, past L1 and first out of L2, for data that is not read again soon.

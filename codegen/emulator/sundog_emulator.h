@@ -211,6 +211,11 @@ inline void load_stream(V& dst, const void* src) {
   load_global(dst, src);
 }
 template <class V>
+inline void load_stream(V& dst, const void* src, bool there) {
+  dst = V{};
+  if (there) load_global(dst, src);
+}
+template <class V>
 inline void store_global(void* dst, const V& src) {
   emulator::check<V>(dst, emulator::Space::kGlobal, true);
   *static_cast<V*>(dst) = src;

@@ -50,6 +50,9 @@ TEST(EmitExpression, ABranchThatHoldsForAWholeVectorIsReadAsOne) {
   const GenerateOutcome row = run_case(appended_row(21));
   EXPECT_TRUE(row.passed) << row.failure;
   EXPECT_EQ(occurrences(row.cuda, "sd::to_float(*("), 0) << row.cuda;
+  // No branch that later loads would have to wait for.
+  EXPECT_EQ(occurrences(row.cuda, "sd::load_stream(in_"), 1) << row.cuda;
+  EXPECT_EQ(occurrences(row.cuda, ") sd::load_stream("), 0) << row.cuda;
 
   // Three vectors of x in all: of either branch, and of the sum.
   const GenerateOutcome halves = run_case(rotated(64, 32));
