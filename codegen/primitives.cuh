@@ -191,23 +191,8 @@ struct Word<16> {
   using Type = uint4;
 };
 
-// Asked from L2 and beyond; kept out of L1, for data that is read once.
-SD_INLINE void load_stream(uint16_t& dst, const void* src) {
-  asm("ld.global.nc.L1::no_allocate.u16 %0, [%1];" : "=h"(dst) : "l"(src));
-}
-SD_INLINE void load_stream(uint32_t& dst, const void* src) {
-  asm("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(dst) : "l"(src));
-}
-SD_INLINE void load_stream(uint2& dst, const void* src) {
-  asm("ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];" : "=r"(dst.x), "=r"(dst.y) : "l"(src));
-}
-SD_INLINE void load_stream(uint4& dst, const void* src) {
-  asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-      : "=r"(dst.x), "=r"(dst.y), "=r"(dst.z), "=r"(dst.w)
-      : "l"(src));
-}
-// The same where `there`, else nothing.  One statement each, since a load behind a branch is not
-// moved in front of what comes before it, and then few are in flight.
+// Asked from L2 and beyond; kept out of L1, for data that is read once.  Nothing unless `there`: in
+// one statement, since a load behind a branch is not moved in front of it, and few are in flight.
 SD_INLINE void load_stream(uint16_t& dst, const void* src, int there) {
   asm("{\n.reg .pred p;\nsetp.ne.s32 p, %2, 0;\n"
       "@p ld.global.nc.L1::no_allocate.u16 %0, [%1];\n}"
@@ -245,16 +230,10 @@ template <class V>
 SD_INLINE void store_global(void* dst, const V& src) {
   *static_cast<V*>(dst) = src;
 }
-// As load_global, for data that no kernel running now writes and that is read once (2 to 16 bytes).
+// As load_global, for data that no kernel running now writes and that is read once (2 to 16 bytes);
+// zeros unless `there`, and the address need not be one then.
 template <class V>
-SD_INLINE void load_stream(V& dst, const void* src) {
-  typename detail::Word<sizeof(V)>::Type word;
-  detail::load_stream(word, src);
-  memcpy(&dst, &word, sizeof(V));
-}
-// The same where `there`, else zeros; the address need not be one then.
-template <class V>
-SD_INLINE void load_stream(V& dst, const void* src, bool there) {
+SD_INLINE void load_stream(V& dst, const void* src, bool there = true) {
   typename detail::Word<sizeof(V)>::Type word = {};
   detail::load_stream(word, src, there);
   memcpy(&dst, &word, sizeof(V));

@@ -207,11 +207,7 @@ inline void load_global(V& dst, const void* src) {
   dst = *static_cast<const V*>(src);
 }
 template <class V>
-inline void load_stream(V& dst, const void* src) {
-  load_global(dst, src);
-}
-template <class V>
-inline void load_stream(V& dst, const void* src, bool there) {
+inline void load_stream(V& dst, const void* src, bool there = true) {
   dst = V{};
   if (there) load_global(dst, src);
 }
