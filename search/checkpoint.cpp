@@ -326,17 +326,38 @@ CheckpointIdentity checkpoint_identity(const Program& program, const Device& dev
 
 bool is_checkpoint(std::string_view bytes) { return bytes.starts_with(kMagic); }
 
-std::string write_checkpoint(const CheckpointIdentity& identity, const RoundState& state,
-                             const std::vector<std::unique_ptr<BankRun>>& banks,
-                             const CheckpointTimes& times) {
-  proto::Checkpoint message;
-  proto::Checkpoint::Identity& id = *message.mutable_identity();
-  id.set_version(identity.version);
-  id.set_program(identity.program);
-  id.set_device(identity.device);
-  id.set_space(identity.space);
-  id.set_options(identity.options);
-  id.set_banks(identity.banks);
+namespace {
+
+void put_parts(const PartsState& parts, proto::Checkpoint::Parts* to) {
+  to->set_states_of_a_part(parts.states_of_a_part);
+  to->set_states(parts.states);
+  to->set_searches(parts.searches);
+  for (const FoundPart& p : parts.found) {
+    proto::Checkpoint::Part& part = *to->add_found();
+    part.set_program(p.program);
+    part.set_most_us(p.most_us);
+    part.set_us(p.us);
+    part.set_graph(p.graph);
+  }
+  to->set_program(parts.underway);
+  to->set_search(parts.checkpoint);
+}
+
+PartsState parts_of(const proto::Checkpoint::Parts& from) {
+  PartsState parts;
+  parts.states_of_a_part = from.states_of_a_part();
+  parts.states = from.states();
+  parts.searches = from.searches();
+  for (const auto& p : from.found()) {
+    parts.found.push_back({p.program(), p.most_us(), p.us(), p.graph()});
+  }
+  parts.underway = from.program();
+  parts.checkpoint = from.search();
+  return parts;
+}
+
+void put_rounds(const RoundState& state, proto::Checkpoint* to) {
+  proto::Checkpoint& message = *to;
   for (const PlacementTask& t : state.tasks) {
     proto::Checkpoint::Task& task = *message.add_tasks();
     task.set_bank(t.bank);
@@ -358,9 +379,26 @@ std::string write_checkpoint(const CheckpointIdentity& identity, const RoundStat
   message.set_kernels(state.kernels);
   message.set_few(state.few);
   message.set_cut(state.cut);
+}
+
+}  // namespace
+
+std::string write_checkpoint(const CheckpointIdentity& identity, const Checkpoint& checkpoint,
+                             const std::vector<std::unique_ptr<BankRun>>& banks) {
+  proto::Checkpoint message;
+  proto::Checkpoint::Identity& id = *message.mutable_identity();
+  id.set_version(identity.version);
+  id.set_program(identity.program);
+  id.set_device(identity.device);
+  id.set_space(identity.space);
+  id.set_options(identity.options);
+  id.set_banks(identity.banks);
+  put_parts(checkpoint.parts, message.mutable_parts());
+  message.set_begun(checkpoint.begun);
+  put_rounds(checkpoint.rounds, &message);
   for (const auto& run : banks) TableStore::put(*run->tables, message.add_tables());
-  message.set_seconds(times.seconds);
-  message.set_seconds_to_best(times.to_best);
+  message.set_seconds(checkpoint.times.seconds);
+  message.set_seconds_to_best(checkpoint.times.to_best);
   const std::string body = message.SerializeAsString();
   std::string bytes(kMagic);
   for (uint64_t word : {hash_bytes(body), static_cast<uint64_t>(body.size())}) {
@@ -369,9 +407,46 @@ std::string write_checkpoint(const CheckpointIdentity& identity, const RoundStat
   return bytes + body;
 }
 
+namespace {
+
+// The state of the rounds; nothing if it names what there is not.
+std::optional<RoundState> rounds_of(const proto::Checkpoint& message, int kept_per_kind,
+                                    const std::vector<std::unique_ptr<BankRun>>& banks,
+                                    const std::vector<size_t>& choices) {
+  RoundState found;
+  for (const auto& t : message.tasks()) {
+    if (t.bank() < 0 || static_cast<size_t>(t.bank()) >= banks.size() || t.kernels() < 1) {
+      return std::nullopt;
+    }
+    PlacementTask task{t.bank(), t.kernels(), {}};
+    for (const auto& s : t.subtrees()) {
+      task.subtrees.push_back({{s.path().begin(), s.path().end()}, s.first()});
+    }
+    found.tasks.push_back(std::move(task));
+  }
+  found.incumbents = Incumbents(kept_per_kind, message.best_us());
+  for (const auto& s : message.structures()) {
+    if (s.bank() < 0 || static_cast<size_t>(s.bank()) >= banks.size()) return std::nullopt;
+    const auto bank = static_cast<size_t>(s.bank());
+    const auto structure = structure_of(s, *banks[bank], choices[bank]);
+    if (!structure) return std::nullopt;
+    found.incumbents.offer(s.bank(), *structure);
+  }
+  found.counts = counts_of(message.counts());
+  found.rounds = message.rounds();
+  found.width = std::max<uint32_t>(1, message.width());
+  found.emptied = message.emptied();
+  found.kernels = message.kernels();
+  found.few = message.few();
+  found.cut = message.cut();
+  return found;
+}
+
+}  // namespace
+
 Status read_checkpoint(std::string_view bytes, const CheckpointIdentity& identity,
-                       const Machine& machine, RoundState* state,
-                       std::vector<std::unique_ptr<BankRun>>& banks, CheckpointTimes* times) {
+                       const Machine& machine, Checkpoint* checkpoint,
+                       std::vector<std::unique_ptr<BankRun>>& banks) {
   proto::Checkpoint message;
   SUNDOG_RETURN_IF_ERROR(open(bytes, &message));
   const proto::Checkpoint::Identity& id = message.identity();
@@ -384,37 +459,16 @@ Status read_checkpoint(std::string_view bytes, const CheckpointIdentity& identit
   for (const auto& run : banks) {
     choices.push_back(part_choices(*run->bank, machine).size());
   }
-  RoundState found;
-  for (const auto& t : message.tasks()) {
-    if (t.bank() < 0 || static_cast<size_t>(t.bank()) >= banks.size() || t.kernels() < 1) {
-      return unsound;
-    }
-    PlacementTask task{t.bank(), t.kernels(), {}};
-    for (const auto& s : t.subtrees()) {
-      task.subtrees.push_back({{s.path().begin(), s.path().end()}, s.first()});
-    }
-    found.tasks.push_back(std::move(task));
-  }
-  found.incumbents = Incumbents(state->incumbents.kept_per_kind(), message.best_us());
-  for (const auto& s : message.structures()) {
-    if (s.bank() < 0 || static_cast<size_t>(s.bank()) >= banks.size()) return unsound;
-    const auto bank = static_cast<size_t>(s.bank());
-    const auto structure = structure_of(s, *banks[bank], choices[bank]);
-    if (!structure) return unsound;
-    found.incumbents.offer(s.bank(), *structure);
-  }
-  found.counts = counts_of(message.counts());
-  found.rounds = message.rounds();
-  found.width = std::max<uint32_t>(1, message.width());
-  found.emptied = message.emptied();
-  found.kernels = message.kernels();
-  found.few = message.few();
-  found.cut = message.cut();
+  std::optional<RoundState> rounds =
+      rounds_of(message, checkpoint->rounds.incumbents.kept_per_kind(), banks, choices);
+  if (!rounds) return unsound;
   for (size_t i = 0; i < banks.size(); ++i) {
     TableStore::take(message.tables(static_cast<int>(i)), choices[i], banks[i]->tables.get());
   }
-  *state = std::move(found);
-  *times = {message.seconds(), message.seconds_to_best()};
+  checkpoint->parts = parts_of(message.parts());
+  checkpoint->begun = message.begun();
+  checkpoint->rounds = std::move(*rounds);
+  checkpoint->times = {message.seconds(), message.seconds_to_best()};
   return {};
 }
 

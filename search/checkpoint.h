@@ -14,12 +14,13 @@
 #include "core/program.h"
 #include "core/status.h"
 #include "search/rounds.h"
+#include "search/search_parts.h"
 
 namespace sundog::search {
 
 // Of the search, not of the file: raised with each change after which the same decisions lead
 // elsewhere.
-inline constexpr uint64_t kSearchVersion = 2;
+inline constexpr uint64_t kSearchVersion = 3;
 
 // What must agree for a checkpoint to be of use.
 struct CheckpointIdentity {
@@ -38,17 +39,25 @@ struct CheckpointTimes {
   double seconds = 0, to_best = 0;
 };
 
+// Between two rounds, or in the middle of the search of the parts of a large program.
+struct Checkpoint {
+  PartsState parts;
+  bool begun = false;  // the search of the whole; what follows is of it
+  RoundState rounds;
+  CheckpointTimes times;
+};
+
 // Whether the bytes are a checkpoint at all, whole or not.
 bool is_checkpoint(std::string_view bytes);
 
-// Prices of the round under way, which is not in `state` yet, are left out.
-std::string write_checkpoint(const CheckpointIdentity& identity, const RoundState& state,
-                             const std::vector<std::unique_ptr<BankRun>>& banks,
-                             const CheckpointTimes& times);
+// Prices of the round under way, which is not in the state yet, are left out.
+std::string write_checkpoint(const CheckpointIdentity& identity, const Checkpoint& checkpoint,
+                             const std::vector<std::unique_ptr<BankRun>>& banks);
 
-// Fills `state`, the tables of `banks` and `times`.
+// Fills `checkpoint` and the tables of `banks`.  As many structures of a kind are kept as its
+// incumbents keep.
 Status read_checkpoint(std::string_view bytes, const CheckpointIdentity& identity,
-                       const Machine& machine, RoundState* state,
-                       std::vector<std::unique_ptr<BankRun>>& banks, CheckpointTimes* times);
+                       const Machine& machine, Checkpoint* checkpoint,
+                       std::vector<std::unique_ptr<BankRun>>& banks);
 
 }  // namespace sundog::search

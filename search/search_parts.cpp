@@ -11,7 +11,9 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <utility>
 
+#include "core/proto.h"
 #include "core/text.h"
 #include "search/bound.h"
 #include "search/join.h"
@@ -28,8 +30,12 @@ constexpr double kSlack =
 class PartsSearch {
  public:
   PartsSearch(const Program& program, const Device& device, const SearchSpace& space,
-              const SearchOptions& options)
-      : program_(program), device_(device), machine_(machine_of(device)), space_(space) {
+              const SearchOptions& options, std::function<void(const PartsState&)> save)
+      : program_(program),
+        device_(device),
+        machine_(machine_of(device)),
+        space_(space),
+        save_(std::move(save)) {
     options_.threads = options.threads;
     options_.memory_bytes = options.memory_bytes;
     options_.seed = options.seed;
@@ -39,9 +45,15 @@ class PartsSearch {
     options_.top_k = 1;
     space_.kept_per_kind = 2;
     space_.sizes_per_structure = 1;
+    if (!save_) return;
+    options_.save_every_s = options.save_every_s;
+    options_.save = [this](const std::string& checkpoint) {
+      state().checkpoint = checkpoint;
+      save_(state());
+    };
   }
 
-  PartsFound run(double budget_s, uint64_t states) {
+  PartsFound run(double budget_s, uint64_t states, PartsState before) {
     std::vector<Partition> lists[2];
     size_t parts = 0;
     for (const bool narrow : {true, false}) {
@@ -52,6 +64,9 @@ class PartsSearch {
     if (parts == 0) return std::move(found_);
     options_.budget_s = budget_s / static_cast<double>(parts);
     options_.max_states = states > 0 ? std::max<uint64_t>(1, states / parts) : kStatesOfAPart;
+    // What was found with another limit is not what would be found now.
+    if (before.states_of_a_part == options_.max_states) state() = std::move(before);
+    state().states_of_a_part = options_.max_states;
     for (const bool narrow : {true, false}) {
       best_us_ = std::numeric_limits<double>::infinity();
       for (const Partition& p : lists[narrow]) search(p);
@@ -73,13 +88,9 @@ class PartsSearch {
     return largest(a) < largest(b);
   }
 
-  // The best µGraph of a part, and what it was looked for with.
-  struct Known {
-    MuGraph graph;
-    double us = std::numeric_limits<double>::infinity();
-    double most_us = 0;
-    bool is_wanted(double most) const { return std::isfinite(us) && us <= kSlack * most; }
-  };
+  static bool is_wanted(const FoundPart& part, double most_us) {
+    return std::isfinite(part.us) && part.us <= kSlack * most_us;
+  }
 
   void search(const Partition& partition) {
     double rest = -machine_.overlap_us * static_cast<double>(partition.parts.size() - 1);
@@ -87,10 +98,10 @@ class PartsSearch {
     std::vector<const MuGraph*> graphs;
     for (const ProgramPart& part : partition.parts) {
       rest -= program_bound(part.program, machine_);
-      const Known& best = best_of(part.program, best_us_ - rest);
-      if (!best.is_wanted(best_us_ - rest)) return;
+      const FoundPart& best = best_of(part.program, best_us_ - rest);
+      if (!is_wanted(best, best_us_ - rest)) return;
       rest += best.us;
-      graphs.push_back(&best.graph);
+      graphs.push_back(&graphs_.at(best.program));
     }
     Candidate whole = candidate_of(join(program_, partition, graphs),
                                    std::to_string(partition.parts.size()) + " parts", machine_);
@@ -101,36 +112,69 @@ class PartsSearch {
   }
 
   // Parts recur from partition to partition.
-  const Known& best_of(const Program& part, double most_us) {
-    const auto [it, fresh] = known_.try_emplace(print(part));
-    Known& known = it->second;
-    if (!fresh && (known.is_wanted(known.most_us) || most_us <= known.most_us)) return known;
-    known.most_us = most_us;
+  const FoundPart& best_of(const Program& part, double most_us) {
+    FoundPart& known = record_of(print(part));
+    if (most_us <= 0) return known;  // nothing is left for it
+    const bool searched = known.most_us > 0 && has_graph(known, part);
+    if (searched && (is_wanted(known, known.most_us) || most_us <= known.most_us)) return known;
+    if (state().underway == known.program) {
+      options_.resume = std::exchange(state().checkpoint, {});
+    } else {
+      options_.resume.clear();
+    }
+    state().underway = known.program;
     options_.most_us = most_us;
     Result<SearchReport> report = superoptimize(part, device_, space_, options_);
-    ++found_.searches;
+    state().underway.clear();
+    state().checkpoint.clear();
+    ++state().searches;
+    known.most_us = most_us;
+    known.us = std::numeric_limits<double>::infinity();
     if (!report.ok()) return known;
-    found_.states += report->states;
+    state().states += report->states;
     known.us = report->candidates.front().predicted_us;
-    known.graph = std::move(report->candidates.front().graph);
+    known.graph = serialize(report->candidates.front().graph);
+    graphs_[known.program] = std::move(report->candidates.front().graph);
     return known;
   }
+
+  FoundPart& record_of(const std::string& program) {
+    auto& found = state().found;
+    const auto it = std::find_if(found.begin(), found.end(),
+                                 [&](const FoundPart& p) { return p.program == program; });
+    if (it != found.end()) return *it;
+    found.push_back({program, 0, std::numeric_limits<double>::infinity(), {}});
+    return found.back();
+  }
+
+  // Those of an earlier process are still to be read.
+  bool has_graph(const FoundPart& known, const Program& part) {
+    if (!std::isfinite(known.us) || graphs_.contains(known.program)) return true;
+    Result<MuGraph> graph = parse_mugraph_proto(known.graph, part);
+    if (!graph.ok() || !check(*graph, part).ok()) return false;
+    graphs_[known.program] = std::move(*graph);
+    return true;
+  }
+
+  PartsState& state() { return found_.state; }
 
   const Program& program_;
   const Device& device_;
   Machine machine_;
   SearchSpace space_;
   SearchOptions options_;
-  std::map<std::string, Known> known_;
-  double best_us_ = 0;  // of the wholes that store alike
+  std::function<void(const PartsState&)> save_;
+  std::map<std::string, MuGraph> graphs_;  // of the parts found, by program
+  double best_us_ = 0;                     // of the wholes that store alike
   PartsFound found_;
 };
 
 }  // namespace
 
 PartsFound search_parts(const Program& program, const Device& device, const SearchSpace& space,
-                        const SearchOptions& options, double budget_s, uint64_t states) {
-  return PartsSearch(program, device, space, options).run(budget_s, states);
+                        const SearchOptions& options, double budget_s, uint64_t states,
+                        PartsState state, const std::function<void(const PartsState&)>& save) {
+  return PartsSearch(program, device, space, options, save).run(budget_s, states, std::move(state));
 }
 
 }  // namespace sundog::search

@@ -53,6 +53,11 @@ class Superoptimizer {
       if (space_.as_written && !options_.only)
         as_written_ = as_written(program_, machine_, device_);
       add_banks();
+      if (!options_.only) {
+        identity_ = checkpoint_identity(program_, device_, space_, options_.seed,
+                                        options_.memory_bytes, banks_);
+        if (!options_.resume.empty()) resume();
+      }
       const bool is_large = banks_.empty() || report_.terms > kTermsOfABlock;
       if (is_large && !options_.only) search_by_parts();
       search();
@@ -96,13 +101,23 @@ class Superoptimizer {
   void search_by_parts() {
     const double share = banks_.empty() ? 1 : kShareOfParts;
     const auto states = static_cast<uint64_t>(share * static_cast<double>(options_.max_states));
-    PartsFound found =
-        search_parts(program_, device_, space_, options_, share * options_.budget_s, states);
+    std::function<void(const PartsState&)> save_parts;
+    if (options_.save) {
+      save_parts = [this](const PartsState& parts) {
+        point_.parts = parts;
+        if (is_stopped() || is_time_to_save()) save();
+      };
+    }
+    PartsFound found = search_parts(program_, device_, space_, options_, share * options_.budget_s,
+                                    states, std::move(point_.parts), save_parts);
+    point_.parts = std::move(found.state);
+    // What was cut short is in the answer only.
+    broken_ = is_stopped();
     if (found.candidates.empty()) return;
-    note("also searched in parts: " + std::to_string(found.searches) + " searches, " +
-         std::to_string(found.states) + " states");
+    note("also searched in parts: " + std::to_string(point_.parts.searches) + " searches, " +
+         std::to_string(point_.parts.states) + " states");
     by_parts_ = std::move(found.candidates);
-    before_.to_best = limits_.seconds();
+    if (!point_.begun) before_.to_best = before_.seconds + limits_.seconds();
   }
 
   void search() {
@@ -127,20 +142,18 @@ class Superoptimizer {
     rounds_.begin(incumbent, static_cast<int>(kernels));
     if (options_.trace.head) options_.trace.head(trace_head());
     if (options_.trace.task) rounds_.trace(options_.trace.task);
-    identity_ = checkpoint_identity(program_, device_, space_, options_.seed, options_.memory_bytes,
-                                    banks_);
-    if (!options_.resume.empty()) resume();
-    double saved_at = limits_.seconds();
+    if (point_.begun) {
+      limits_.add_states(point_.rounds.counts.states);
+      rounds_.resume(std::move(point_.rounds));
+    }
+    point_.begun = true;
     while (!limits_.check() && rounds_.run()) {
       // What is saved is what an unbroken search would have come by.
       const bool broke = !rounds_.whole() && !broken_;
       if (broke) save();
       broken_ = !rounds_.whole();
       rounds_.merge();
-      if (!broken_ && limits_.seconds() - saved_at >= options_.save_every_s) {
-        save();
-        saved_at = limits_.seconds();
-      }
+      if (!broken_ && is_time_to_save()) save();
       show_progress();
     }
     if (!broken_) save();
@@ -180,24 +193,29 @@ class Superoptimizer {
     return head;
   }
 
+  bool is_stopped() const { return options_.stop != nullptr && options_.stop->load(); }
+  bool is_time_to_save() const { return limits_.seconds() - saved_at_ >= options_.save_every_s; }
+
   void resume() {
-    RoundState state = rounds_.state();
-    const Status read =
-        read_checkpoint(options_.resume, identity_, machine_, &state, banks_, &before_);
+    Checkpoint found;
+    found.rounds.incumbents = Incumbents(std::max(1, space_.kept_per_kind));
+    const Status read = read_checkpoint(options_.resume, identity_, machine_, &found, banks_);
     if (!read.ok()) {
       note("the checkpoint is not used: " + read.error().message +
            "; the search started from the beginning");
       return;
     }
     report_.resumed = true;
-    limits_.add_states(state.counts.states);
-    rounds_.resume(std::move(state));
+    before_ = found.times;
+    point_ = std::move(found);
   }
 
   void save() {
     if (!options_.save) return;
-    options_.save(write_checkpoint(identity_, rounds_.state(), banks_,
-                                   {before_.seconds + limits_.seconds(), time_to_best()}));
+    point_.times = {before_.seconds + limits_.seconds(), time_to_best()};
+    if (point_.begun) point_.rounds = rounds_.state();
+    options_.save(write_checkpoint(identity_, point_, banks_));
+    saved_at_ = limits_.seconds();
   }
 
   double time_to_best() const {
@@ -215,8 +233,7 @@ class Superoptimizer {
     const double start = limits_.seconds();
     bool up = false;
     while (!up) {
-      const bool interrupted = options_.stop != nullptr && options_.stop->load();
-      const int wanted = interrupted ? 1 : options_.top_k;
+      const int wanted = is_stopped() ? 1 : options_.top_k;
       if (static_cast<int>(report_.candidates.size()) >= wanted) break;
       std::optional<Candidate> next = offers.next();
       if (!next) break;
@@ -303,8 +320,10 @@ class Superoptimizer {
   std::vector<Candidate> by_parts_;  // joined from searches of parts
   Rounds rounds_;
   CheckpointIdentity identity_;
+  Checkpoint point_;        // where the search stands, as far as it is not in `rounds_`
   CheckpointTimes before_;  // of the runs that this one goes on from
-  bool broken_ = false;     // a limit has cut a round short: nothing is saved after that
+  double saved_at_ = 0;
+  bool broken_ = false;  // a limit has cut something short: nothing is saved after that
   SearchReport report_;
   uint64_t unfit_ = 0;  // structures of which no size fits exactly
 };

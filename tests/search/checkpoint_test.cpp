@@ -115,6 +115,45 @@ TEST_F(CheckpointTest, ASearchOfManyKernelsGoesOn) {
   }
 }
 
+// Each part is searched for itself, one of them for long: a checkpoint may be of the middle of
+// that.
+TEST_F(CheckpointTest, ASearchInPartsGoesOn) {
+  const Program program = load("mlp_block");
+  SearchOptions options;
+  options.max_states = 20000;
+  size_t of_parts = 0;  // checkpoints before the search of the whole began
+  std::vector<std::string> all;
+  options.progress = [&](const Progress&) {
+    if (of_parts == 0) of_parts = all.size();
+  };
+  options.save_every_s = 0;
+  options.save = [&](const std::string& bytes) { all.push_back(bytes); };
+  const SearchReport unbroken = searched(program, options);
+  options.save = {};
+  options.progress = {};
+  EXPECT_GT(of_parts, 10u);
+  for (size_t i : {size_t{0}, of_parts / 3, of_parts / 2, of_parts - 1, all.size() - 1}) {
+    options.resume = all[i];
+    const SearchReport resumed = searched(program, options);
+    EXPECT_TRUE(resumed.resumed);
+    expect_same(resumed, unbroken);
+    EXPECT_EQ(resumed.notes, unbroken.notes);
+  }
+}
+
+// With another limit of states parts are searched anew, and not wrongly.
+TEST_F(CheckpointTest, PartsOfAnotherLimitAreNotTaken) {
+  const Program program = load("mlp_block");
+  SearchOptions options;
+  options.max_states = 4000;
+  SearchReport fewer;
+  const std::string first = checkpoints(program, options, &fewer).front();
+  options.max_states = 8000;
+  const SearchReport unbroken = searched(program, options);
+  options.resume = first;
+  expect_same(searched(program, options), unbroken);
+}
+
 TEST_F(CheckpointTest, MoreStatesGoOnFromFewer) {
   SearchOptions fewer = options_;
   fewer.max_states = 7001;
@@ -169,9 +208,8 @@ TEST_F(CheckpointTest, DamageIsRefused) {
       damaged += "x";
     }
     std::vector<std::unique_ptr<BankRun>> none;
-    RoundState state;
-    CheckpointTimes times;
-    const Status read = read_checkpoint(damaged, {}, machine_of(h200()), &state, none, &times);
+    Checkpoint found;
+    const Status read = read_checkpoint(damaged, {}, machine_of(h200()), &found, none);
     ASSERT_FALSE(read.ok());
     const std::string& why = read.error().message;
     EXPECT_TRUE(why.find("damaged") != std::string::npos ||
