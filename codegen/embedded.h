@@ -9,6 +9,8 @@ namespace sundog::codegen {
 extern const std::string_view kPrimitivesText;
 // codegen/primitives_sm90.cuh: pasted behind it where a kernel uses it.
 extern const std::string_view kPrimitivesSm90Text;
+// codegen/primitives_window.cuh: likewise.
+extern const std::string_view kPrimitivesWindowText;
 
 // codegen/calibration_kernels.cuh: behind both, what measures a device.
 extern const std::string_view kCalibrationKernelsText;

@@ -43,10 +43,12 @@ std::string KernelEmitter::raw_vector(uint32_t id, const Scope& scope) const {
   const TermId term = computation(id).value;
   const RegisterArray array = result_array(id);
   const auto whole = scope.vectors.find({term, ""});
-  if (!plan(id).in_registers || !array.vector || whole == scope.vectors.end()) return "";
+  if ((plan(id).in_registers && !array.vector) || whole == scope.vectors.end()) return "";
   const auto* input = std::get_if<InputTerm>(&kernel_.terms[term]);
-  if (input == nullptr || whole->second.second != array.inner) return "";
-  return graph_.tensors[input->tensor].decl.dtype == array.dtype ? whole->second.first : "";
+  const int64_t run = plan(id).in_registers ? array.inner : scope.slots->vector();
+  if (input == nullptr || whole->second.second != run) return "";
+  return graph_.tensors[input->tensor].decl.dtype == computation(id).dtype ? whole->second.first
+                                                                           : "";
 }
 
 void KernelEmitter::element_loops(uint32_t id, const Slots& slots, const TileWriter& writer) {
@@ -72,13 +74,18 @@ void KernelEmitter::element_loops(uint32_t id, const Slots& slots, const TileWri
     scope.values.clear();
     if (!raw.empty()) {
       const std::string x = raw + "[0][v]", zero = "sd::from_float<" + type + ">(0.0f)";
-      out_.line(target() + " = " + (mask.empty() ? x : mask + " ? " + x + " : " + zero) + ";");
+      const std::string text = mask.empty() ? x : mask + " ? " + x + " : " + zero;
+      if (p.in_registers) {
+        out_.line(target() + " = " + text + ";");
+      } else {
+        write_element(id, slots, writer, text);
+      }
       return;
     }
     std::string text = value(scope, c.value, "").text;
     if (!mask.empty()) text = mask + " ? " + text + " : 0.0f";
     if (!p.in_registers) {
-      write_element(id, slots, writer, text);
+      write_element(id, slots, writer, rounded(text, p.shared->dtype));
     } else if (packed) {
       out_.line("pair[v] = " + text + ";");
     } else {

@@ -65,13 +65,19 @@ std::string KernelEmitter::presence(const Slots& slots, uint32_t id, bool operan
   return conjunction(tests);
 }
 
-std::string KernelEmitter::element_address(uint32_t tensor, const std::vector<IndexExpr>& index,
-                                           const Coordinates& at) {
+// From the tensor's pointer.
+std::string KernelEmitter::element_index(uint32_t tensor, const std::vector<IndexExpr>& index,
+                                         const Coordinates& at) {
   const Linear offset = to_linear(at, element_offset(graph_, kernel_, tensor, index));
   constexpr int64_t kMost32 = 0x7fffffff;
   const bool wide = span_elements(graph_.tensors[tensor].decl) > kMost32;
-  if (offset.is_zero()) return tensors_[tensor];
-  return tensors_[tensor] + " + " + offset.text(wide);
+  return offset.is_zero() ? "0" : offset.text(wide);
+}
+
+std::string KernelEmitter::element_address(uint32_t tensor, const std::vector<IndexExpr>& index,
+                                           const Coordinates& at) {
+  const std::string offset = element_index(tensor, index, at);
+  return offset == "0" ? tensors_[tensor] : tensors_[tensor] + " + " + offset;
 }
 
 std::string KernelEmitter::condition_text(const Coordinates& at, const IndexCondition& condition,
@@ -145,6 +151,9 @@ void KernelEmitter::prepare_input(Scope& scope, TermId term, const InputTerm& in
   if (scope.vector_of(term) != nullptr) return;
   const TensorDecl& decl = graph_.tensors[input.tensor].decl;
   const std::vector<Bound> bounds = read_bounds(scope.computation, input);
+  if (plan(scope.computation).window > 0 && computation(scope.computation).value == term) {
+    return take_windows(scope, term, input);
+  }
   const int most = std::min(slots.vector(), std::max(1, 16 / bytes(decl.dtype)));
   const int width =
       vector_width(graph_, kernel_, input.tensor, input.index, bounds, slots.vector_axis(), most);
@@ -160,15 +169,8 @@ void KernelEmitter::prepare_input(Scope& scope, TermId term, const InputTerm& in
   const bool once = read_once(slots, term, input);
   out_.line(type + " " + name + "[" + std::to_string(count) + "];");
   for (int i = 0; i < count; ++i) {
-    Coordinates at = slots.coordinates();
-    Linear& run = at[slots.vector_axis()];
-    std::erase_if(run.items, [](const auto& item) { return item.first == "v"; });
-    run.constant += i * width;
-    std::vector<std::string> tests = bound_tests(at, bounds);
-    for (AxisId f : kernel_.terms.axes(term)) {
-      if (grid_.has(f) || looped_.has(f) || covered(slots.layout(), f) <= extent(f)) continue;
-      add_unique(tests, at[f].text() + " < " + std::to_string(extent(f)));
-    }
+    const Coordinates at = run_start(slots, i * width);
+    std::vector<std::string> tests = run_tests(slots, term, at, bounds);
     for (const Branch& b : branches) {
       const IndexCondition& condition = std::get<SelectTerm>(kernel_.terms[b.select]).condition;
       add_unique(tests, condition_text(at, condition, b.taken));
@@ -183,6 +185,29 @@ void KernelEmitter::prepare_input(Scope& scope, TermId term, const InputTerm& in
     }
   }
   scope.vectors[{term, scope.branches}] = {name, width};
+}
+
+// Where a run within the thread's vector begins, that many elements into it.
+Coordinates KernelEmitter::run_start(const Slots& slots, int64_t element) const {
+  Coordinates at = slots.coordinates();
+  Linear& run = at[slots.vector_axis()];
+  std::erase_if(run.items, [](const auto& item) { return item.first == "v"; });
+  run.constant += element;
+  return at;
+}
+
+// Tests that a run of `term` which begins there is there to be read.
+std::vector<std::string> KernelEmitter::run_tests(const Slots& slots, TermId term,
+                                                  const Coordinates& at,
+                                                  const std::vector<Bound>& bounds) const {
+  std::vector<std::string> tests = bound_tests(at, bounds);
+  for (AxisId f : kernel_.terms.axes(term)) {
+    if (grid_.has(f) || looped_.has(f) || covered(slots.layout(), f) <= extent(f)) continue;
+    const auto place = at.find(f);  // of an empty axis the layout has no coordinate
+    add_unique(tests, (place == at.end() ? "0" : place->second.text()) + " < " +
+                          std::to_string(extent(f)));
+  }
+  return tests;
 }
 
 // Whether no thread reads an element of the tensor that another one does, or reads it twice: then a

@@ -104,6 +104,7 @@ std::string KernelEmitter::run(const std::string& name, const std::vector<std::s
   declare_arena();
   if (place_.followed) out_.line("sd::grid_launch_dependents();");
   start_copies();
+  start_first_windows();
   statements(kernel_.body);
   settle_products();
   if (last) run_last(*last);
@@ -116,6 +117,7 @@ std::string KernelEmitter::run_joined(const std::string& block, int64_t arena) {
   if (!kernel_.grid.empty()) out_.line("const int block = " + block + ";");
   grid_indices();
   declare_arena();
+  start_first_windows();
   statements(kernel_.body);
   settle_products();
   return without_unused(out_.text());
@@ -211,7 +213,12 @@ void KernelEmitter::compute(uint32_t id) {
       async_load(id);
       return;
     case Realisation::kElementwise:
+      if (p.window > 0 && !p.ahead) {
+        declare_windows(id);
+        fetch_windows(id);
+      }
       elementwise(id);
+      if (p.ahead) fetch_next_windows(id);
       return;
     case Realisation::kReduce:
     case Realisation::kMma:
@@ -344,6 +351,7 @@ void KernelEmitter::loop(const Loop& loop) {
   out_.open("");
   std::string begin, end;
   const bool skips = loop_range(loop, begin, end);
+  loop_end_[loop.factor] = end;
   const Hazards before_prologue = hazards_;
   await_loads(ring);
   if (!ring.empty()) ring_prologue(loop, ring, begin, end);

@@ -178,6 +178,11 @@ class KernelEmitter {
   Linear to_linear(const Coordinates& at, const Affine& e) const;
   std::string element_address(uint32_t tensor, const std::vector<IndexExpr>& index,
                               const Coordinates& at);
+  std::string element_index(uint32_t tensor, const std::vector<IndexExpr>& index,
+                            const Coordinates& at);
+  Coordinates run_start(const Slots& slots, int64_t element) const;
+  std::vector<std::string> run_tests(const Slots& slots, TermId term, const Coordinates& at,
+                                     const std::vector<Bound>& bounds) const;
 
   // emit_load.cpp: shared tiles
   void copy_async(uint32_t id, const std::string& base);
@@ -189,6 +194,7 @@ class KernelEmitter {
   int tile_vector(const SharedTile& tile, const Slots& slots) const;
   std::vector<Coordinates> run_pieces(const Slots& slots, int width) const;
   TileWriter tile_writer(uint32_t id, const Slots& slots) const;
+  static std::string rounded(const std::string& text, DType dtype);
   void write_element(uint32_t id, const Slots& slots, const TileWriter& writer,
                      const std::string& text);
   void flush_vector(uint32_t id, const Slots& slots, const TileWriter& writer);
@@ -196,6 +202,14 @@ class KernelEmitter {
   void sync_threads();
   void read_barrier(const std::vector<uint32_t>& ids);
   void write_barrier(uint32_t id);
+
+  // emit_window.cpp: rows that begin anywhere
+  std::string window_of(uint32_t id, const Slots& slots, int64_t part) const;
+  void declare_windows(uint32_t id);
+  void fetch_windows(uint32_t id);
+  void take_windows(Scope& scope, TermId term, const InputTerm& input);
+  void start_first_windows();
+  void fetch_next_windows(uint32_t id);
 
   // emit_elementwise.cpp
   void elementwise(uint32_t id);
@@ -299,6 +313,7 @@ class KernelEmitter {
   bool warpgroups_ = false;                 // some product is one of a warp group
   std::vector<uint32_t> in_flight_;         // products started and not yet waited for
   std::set<uint32_t> started_;              // loads ahead of their place in the statements
+  std::map<AxisId, std::string> loop_end_;  // of the loops around
   std::map<AxisId, std::string> stage_of_;  // loops with a ring: the variable of its stage
 };
 

@@ -246,22 +246,24 @@ KernelEmitter::TileWriter KernelEmitter::tile_writer(uint32_t id, const Slots& s
   return writer;
 }
 
+std::string KernelEmitter::rounded(const std::string& text, DType dtype) {
+  if (dtype == DType::kF32) return text;
+  return "sd::from_float<" + std::string(cuda_type(dtype)) + ">(" + text + ")";
+}
+
+// `text` is of the tile's type.
 void KernelEmitter::write_element(uint32_t id, const Slots& slots, const TileWriter& writer,
                                   const std::string& text) {
   const SharedTile& tile = *plan(id).shared;
-  const std::string rounded =
-      tile.dtype == DType::kF32
-          ? text
-          : "sd::from_float<" + std::string(cuda_type(tile.dtype)) + ">(" + text + ")";
   if (writer.width > 1) {
-    out_.line(writer.element() + " = " + rounded + ";");
+    out_.line(writer.element() + " = " + text + ";");
     return;
   }
   std::vector<std::string> tests =
       slots.edge_tests([&](AxisId f) { return extent(f); }, writer.edges);
   const std::string target =
       tile_base(id) + "[" + tile_index(tile, slots.coordinates()).text() + "]";
-  out_.line((tests.empty() ? "" : "if (" + join(tests, " && ") + ") ") + target + " = " + rounded +
+  out_.line((tests.empty() ? "" : "if (" + join(tests, " && ") + ") ") + target + " = " + text +
             ";");
 }
 
@@ -303,7 +305,7 @@ void KernelEmitter::write_tile(uint32_t id, const Layout& layout) {
         std::string text = array.element(slots.index_in(layout));
         if (array.dtype != DType::kF32) text = "sd::to_float(" + text + ")";
         if (!present.empty()) text = present + " ? " + text + " : 0.0f";
-        write_element(id, slots, writer, text);
+        write_element(id, slots, writer, rounded(text, tile.dtype));
       },
       [&] {
         if (writer.width > 1) flush_vector(id, slots, writer);

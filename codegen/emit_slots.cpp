@@ -136,4 +136,17 @@ void Slots::for_each(Writer& out, AxisSet rolled, const std::function<void()>& p
   for (; open > 0; --open) out.close();
 }
 
+void Slots::for_each_run(Writer& out, const std::function<void()>& body) const {
+  int open = 0;
+  for (const RegisterLoop& l : loops_) {
+    if (l.var == "v") continue;
+    out.line("#pragma unroll");
+    out.open("for (int " + l.var + " = 0; " + l.var + " < " + std::to_string(l.mode.extent) +
+             "; ++" + l.var + ")");
+    ++open;
+  }
+  body();
+  for (; open > 0; --open) out.close();
+}
+
 }  // namespace sundog::codegen

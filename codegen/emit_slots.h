@@ -44,6 +44,8 @@ class Slots {
   void for_each(Writer& out, AxisSet rolled, const std::function<void()>& prepare,
                 const std::function<void()>& body,
                 const std::function<void()>& after = nullptr) const;
+  // Loops over all digits but the vector's.
+  void for_each_run(Writer& out, const std::function<void()>& body) const;
 
  private:
   Layout layout_;

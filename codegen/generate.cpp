@@ -328,7 +328,10 @@ Result<Generated> generate(const MuGraph& graph, const Program& program, const D
   Launches launches(graph, program, device, *target, {narrow_outputs(program), options.rounding});
   SUNDOG_RETURN_IF_ERROR(launches.run(result));
   const std::string code = launches.text + launcher_text(plan, result.stats, graph);
-  const std::string late = launches.sm90 ? "\n" + select_sections(kPrimitivesSm90Text, code) : "";
+  std::string late = launches.sm90 ? "\n" + select_sections(kPrimitivesSm90Text, code) : "";
+  if (code.find("sd::load_window(") != std::string::npos) {
+    late += "\n" + std::string(kPrimitivesWindowText);
+  }
   result.cuda = wrapped(header(plan, *target, device, options), kColumns) +
                 select_primitives(kPrimitivesText, code, late) + late + "\n" +
                 wrapped(code, kColumns);

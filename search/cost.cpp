@@ -13,8 +13,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "search/merge_repeats.h"
-
 namespace sundog::search {
 namespace {
 
@@ -40,7 +38,13 @@ constexpr double kJoinLoopUs =
 constexpr double kLoadSlots = 6.9;  // instructions an element that a thread loads itself
 constexpr double kStoreSlots = 5.5;  // of one that it rounds, masks and puts into shared memory
 constexpr double kConvertSlots = 0.035;
-constexpr double kOddTile = 1.3;       // times that, where indices are not just bits
+constexpr double kWindowSlots = 6;  // of one in a row that begins anywhere
+constexpr double kWindowUs = 0.3;  // of an iteration: while windows are taken none are on their way
+constexpr double kBurst = 64;      // bytes that memory gives at once
+constexpr double kCopySlots = 6;   // instructions a copy by a thread
+constexpr double kWord = 4;        // bytes: rows that begin at less are loaded in windows
+constexpr double kCopyWord = 16;   // that a thread copies at most at once
+constexpr double kOddTile = 1.3;   // times that, where indices are not just bits
 constexpr double kReduceUs = 0.36;     // a reduction over the threads of a block, outside loops
 constexpr double kSingleShot = 211e3;  // bytes a block asks for at once; the rest queues
 constexpr double kBlockUs = 0.117;     // of an SM, to start a block
@@ -52,6 +56,7 @@ constexpr double kRegistersKeptScalar = 16;
 constexpr double kRegistersKeptGroups = 30;  // operands of warp groups are not among them
 constexpr double kLoadedLate =
     0.5;  // of what is loaded to registers flat, that is not held at once
+constexpr double kWindowRegisters = 2;  // times what is fetched in windows: the words of a run
 constexpr double kMostRegisters = 255;
 constexpr double kMostRegistersScalar =
     112;                                // without tensor cores more data a thread gains nothing
@@ -70,74 +75,6 @@ constexpr double kStartedEarly = 0.5;    // of a stage
 constexpr double kLongQueue = 72e3;      // bytes an SM has asked for, beyond which more is a loss
 constexpr double kQueueLoss = 0.05;      // of the rate, each time that again
 
-// Factors that an index runs along in the dimension whose neighbours are neighbours in memory.
-AxisSet innermost(const TensorDecl& decl, const std::vector<IndexExpr>& index) {
-  const std::vector<int64_t> strides = strides_of(decl);
-  for (size_t d = index.size(); d-- > 0;) {
-    if (strides[d] == 1) return index[d].axis_set();
-  }
-  return {};
-}
-
-// Factors along which a block moves over neighbours in memory: those of the innermost dimension
-// and, where none of these is in `elsewhere`, of the dimension whose rows follow one another.
-AxisSet contiguous(const TensorDecl& decl, const std::vector<IndexExpr>& index, AxisSet elsewhere) {
-  const std::vector<int64_t> strides = strides_of(decl);
-  AxisSet run;
-  int64_t next = 1;
-  for (size_t d = index.size(); d-- > 0;) {
-    if (decl.extents[d] <= 1 || strides[d] != next) continue;
-    run |= index[d].axis_set();
-    if (!(index[d].axis_set() & elsewhere).empty()) break;
-    next *= decl.extents[d];
-    d = index.size();
-  }
-  return run - elsewhere;
-}
-
-void add_stores(const MuGraph& graph, const Kernel& kernel, const std::vector<Statement>& body,
-                AxisSet around, KernelProfile& out) {
-  for (const Statement& s : body) {
-    if (const auto* loop = std::get_if<Loop>(&s.node)) {
-      AxisSet inside = around;
-      inside.insert(loop->factor);
-      out.loop_sets.push_back(inside);
-      out.loop_factors.push_back(loop->factor);
-      out.loops |= inside;
-      add_stores(graph, kernel, loop->body, inside, out);
-    } else if (const auto* store = std::get_if<Store>(&s.node)) {
-      Traffic t;
-      t.tensor = store->tensor;
-      t.computation = store->computation;
-      for (const IndexExpr& e : store->index) t.index |= e.axis_set();
-      t.times = around;
-      const TensorDecl& decl = graph.tensors[store->tensor].decl;
-      t.row = innermost(decl, store->index) - around - out.grid;
-      t.run = contiguous(decl, store->index, around | out.grid);
-      t.element_bytes = bytes(graph.tensors[store->tensor].decl.dtype);
-      t.is_store = true;
-      out.traffic.push_back(t);
-    }
-  }
-}
-
-Traffic read_of(const MuGraph& graph, const Role& role, uint32_t computation, uint32_t tensor,
-                const std::vector<IndexExpr>& index, AxisSet grid) {
-  Traffic t;
-  t.tensor = tensor;
-  t.computation = computation;
-  for (const IndexExpr& e : index) t.index |= e.axis_set();
-  t.times = role.loops;
-  t.row = innermost(graph.tensors[tensor].decl, index) - role.loops - grid;
-  t.run = contiguous(graph.tensors[tensor].decl, index, role.loops | grid);
-  const DeviceTensor& device = graph.tensors[tensor];
-  t.element_bytes = bytes(device.decl.dtype);
-  if (device.role == TensorRole::kInput) {
-    t.tensor_bytes = t.element_bytes * static_cast<double>(element_count(device.decl));
-  }
-  return t;
-}
-
 }  // namespace
 
 double hbm_rate(const Machine& machine, double in_flight) {
@@ -152,30 +89,6 @@ double hbm_rate(const Machine& machine, double in_flight) {
   return last.second;
 }
 
-KernelProfile profile(const MuGraph& graph, const Kernel& kernel,
-                      const std::set<std::string>& wide) {
-  KernelProfile out;
-  out.roles = roles_of(graph, kernel, wide);
-  for (AxisId f : kernel.grid) out.grid.insert(f);
-  out.load_of.assign(out.roles.size(), kNone);
-  for (uint32_t i = 0; i < out.roles.size(); ++i) {
-    const Role& role = out.roles[i];
-    if (role.is_load) {
-      out.load_of[i] = static_cast<uint32_t>(out.traffic.size());
-      const auto& in = std::get<InputTerm>(kernel.terms[kernel.computations[i].value]);
-      out.traffic.push_back(read_of(graph, role, i, role.tensor, in.index, out.grid));
-    }
-    for (const InputTerm& in : role.inline_reads) {
-      out.traffic.push_back(read_of(graph, role, i, in.tensor, in.index, out.grid));
-    }
-  }
-  add_stores(graph, kernel, kernel.body, {}, out);
-  // Within one body equal terms are one computation.
-  out.repeats = out.loop_sets.size() > 1 ? repeats(kernel)
-                                         : std::vector<uint32_t>(kernel.computations.size(), kNone);
-  return out;
-}
-
 namespace {
 
 // One evaluation of a profile: everything is a product of extents.
@@ -186,7 +99,12 @@ class Pricer {
       : p_(profile), extents_(extents), m_(machine), level_(level), known_(known) {
     choose_thread_level(kernel, profile.roles, extents, machine, warp_choice, level_);
     blocks_ = count(profile.grid);
-    bulk_ = m_.bulk && pipelines() == 1;  // copies of a loop within a loop are made by threads
+    // Copies of a loop within a loop are made by threads, and so are those of rows that begin
+    // anywhere.
+    bulk_ = m_.bulk && pipelines() == 1;
+    for (uint32_t i = 0; i < p_.roles.size(); ++i) {
+      bulk_ = bulk_ && (!staged(i) || load(i).aligned >= kCopyWord);
+    }
   }
 
   KernelPrice run() {
@@ -227,10 +145,20 @@ class Pricer {
     return most;
   }
 
-  // Loads that a loop's pipeline keeps ahead.
-  bool staged(uint32_t i) const {
+  // Into shared memory, in each iteration.
+  bool looped(uint32_t i) const {
     return p_.roles[i].is_load && level_.storage[i] == Storage::kShared &&
            count(p_.roles[i].loops) > 1;
+  }
+
+  const Traffic& load(uint32_t i) const { return p_.traffic[p_.load_of[i]]; }
+  static bool unaligned(const Traffic& t) { return t.aligned < kWord && t.element_bytes < kWord; }
+
+  // Loads that a loop's pipeline keeps ahead.
+  bool staged(uint32_t i) const { return looped(i) && !unaligned(load(i)); }
+  // Those whose next tile is in registers meanwhile: rows of an input that begin anywhere.
+  bool windowed(uint32_t i) const {
+    return looped(i) && unaligned(load(i)) && load(i).tensor_bytes > 0;
   }
 
   bool memory() {
@@ -245,7 +173,15 @@ class Pricer {
         stage_bytes_ += size;
       } else if (level_.storage[i] == Storage::kShared) {
         fixed += size;
-        if (role.is_load) prologue_bytes_ += size;
+        if (windowed(i)) {
+          window_bytes_ += size;
+          windows_us_ = std::max(windows_us_, count(role.loops) * kWindowUs);
+          held += kWindowRegisters * size;
+        } else if (looped(i)) {
+          note_register_load(role, size);
+        } else if (role.is_load) {
+          prologue_bytes_ += size;
+        }
       } else if (role.loop >= 0 || role.is_load || role.is_reduction || !role.users.empty()) {
         // Temporaries of an iteration die with it; a result that is only stored takes no registers
         // of its own.
@@ -423,6 +359,9 @@ class Pricer {
     const bool shared = level_.storage[i] == Storage::kShared;
     const double odd = whole_bits(p_.roles[i].tile) ? 1 : kOddTile;
     if (p_.roles[i].is_load) {
+      const Traffic& t = load(i);
+      if (unaligned(t)) return kWindowSlots;
+      if (staged(i) && t.aligned < kCopyWord) return kCopySlots * t.element_bytes / t.aligned;
       return shared || count(p_.roles[i].loops) == 1 ? 0 : kLoadSlots * odd;
     }
     return shared && narrow ? kStoreSlots * odd : kConvertSlots;
@@ -453,6 +392,11 @@ class Pricer {
       const Traffic& t = p_.traffic[i];
       if (!t.is_store && repeated(t.computation)) continue;
       if (t.is_store) turn(t);
+      if (t.is_store && unaligned(t)) {
+        // One by one.
+        const double elements = blocks_ * count((t.index | t.times) - p_.grid);
+        alu_ += elements * kStoreSlots;
+      }
       const double moved = blocks_ * count((t.index | t.times) - p_.grid) * t.element_bytes;
       double unique = count(t.index) * t.element_bytes;
       if (t.tensor_bytes > 0) unique = std::min(unique, t.tensor_bytes);
@@ -464,13 +408,15 @@ class Pricer {
       for (size_t j = 0; j < i; ++j) again |= !t.is_store && p_.traffic[j].tensor == t.tensor;
       // Rows shorter than what memory moves at once waste the rest of it.
       const double run = count(t.run) * t.element_bytes;
+      // Those that begin anywhere lie in one burst more.
+      const double cut = unaligned(t) && !t.is_store ? 1 + kBurst / run : 1;
       const double line = 1 + kPartOfLine * std::max(0.0, kLine / run - 1);
       const bool copied = bulk_ && !t.is_store && staged(t.computation);
       const double waste =
           std::max(line, std::pow(std::max(1.0, kShortestRun / run), copied ? kShortRunLoss : 1));
       const double slice = unique / std::max(1.0, count(t.index & p_.grid));
       if (!again || slice * busy > kMostL2Share * m_.l2_bytes) {
-        (t.is_store ? written_ : read_) += unique * (unique > 1e5 ? waste : 1);
+        (t.is_store ? written_ : read_) += unique * (unique > 1e5 ? waste * cut : 1);
       }
     }
   }
@@ -492,11 +438,12 @@ class Pricer {
     const double waves = std::max(1.0, std::ceil(blocks_ / (m_.sms * out_.resident)));
     const double staged = staged_ahead();
     const double unstaged = std::min(kSingleShot, register_stage_ + prologue_bytes_);
-    const double in_flight = std::max({staged, unstaged, 512.0}) * busy / m_.sms;
+    const double in_flight = std::max({staged + window_bytes_, unstaged, 512.0}) * busy / m_.sms;
     const double used = std::min(1.0, blocks_ / m_.sms);
     // What is loaded at once by blocks that all run at once waits for memory once, which is the
     // fill.
-    const bool streams = waves > 1 || stage_bytes_ + register_stage_ > 0;
+    const double looped = stage_bytes_ + window_bytes_;
+    const bool streams = waves > 1 || looped + register_stage_ > 0;
     const double idle = bulk_ && stage_bytes_ > 0 ? kIdleShareBulk : kIdleShare;
     // Requests of all SMs that queue for long get in each other's way.
     const double queue = std::max(0.0, staged * busy / m_.sms / kLongQueue - 1);
@@ -529,11 +476,11 @@ class Pricer {
         std::max(meets_ ? kMeetsShare / beside : 0, 1 - std::min(0.9, warps / kWarpsToOverlap));
     // What an iteration cannot overlap with itself: barriers, shuffles, the latency of a product.
     const double steps = steps_ * (bulk_ ? kStepUsBulk : kStepUs) * waves;
-    double waited = join_us_ * waves;
+    double waited = (join_us_ + windows_us_) * waves;
     for (double turns : loaded_) waited += turns * kLoadUs * waves;
     waited += (pipelines() - 1) * m_.fill_us * waves;
     double computing = longest + apart * (all - longest) + kStepShare * steps, loading = hbm;
-    if (stage_bytes_ == 0) {
+    if (looped == 0) {
       // A block computes when it has loaded; only other blocks on the SM load meanwhile.
       loading += computing / std::min<double>(out_.resident, per_sm);
     }
@@ -544,7 +491,7 @@ class Pricer {
     double sum = 0, most = 0;
     for (double x : t) sum += x, most = std::max(most, x);
     // Of a bulk stage the first rows come long before the last.
-    const double pipeline_fill = stage_bytes_ * busy / rate * (bulk_ ? 0.5 : 1);
+    const double pipeline_fill = looped * busy / rate * (bulk_ ? 0.5 : 1);
     const double turns = bulk_ && stage_bytes_ > 0 ? count(p_.loops) * waves * kTurnUsBulk : 0;
     // With two stages the copies of the next wait until all threads have read the last.
     const double apart_loss = out_.stages == 2 ? kComputeLossTwo : kComputeLossBulk;
@@ -565,9 +512,9 @@ class Pricer {
   double fixed_ = 0;   // bytes of shared memory besides the stages
   double others_ = 1;  // blocks that an SM holds as far as registers and threads go
   double blocks_ = 1;
-  double stage_bytes_ = 0, register_stage_ = 0, prologue_bytes_ = 0;
+  double stage_bytes_ = 0, window_bytes_ = 0, register_stage_ = 0, prologue_bytes_ = 0;
   double read_ = 0, written_ = 0, l2_ = 0, shared_ = 0, tensor_ = 0, alu_ = 0, sfu_ = 0, steps_ = 0;
-  double serial_us_ = 0, join_us_ = 0;
+  double serial_us_ = 0, join_us_ = 0, windows_us_ = 0;
   double spilled_bytes_ = known_.spilled_bytes;  // of a thread
   std::array<double, 8> loaded_{};  // by loop: iterations that wait for loads to registers
   double joined_ = 1;               // warps

@@ -31,6 +31,7 @@ struct Traffic {
   AxisSet row;    // tile factors along the dimension that is contiguous in memory
   AxisSet run;    // those along which a block moves over neighbours in memory
   double element_bytes = 4;
+  int aligned = 16;         // bytes of which all rows begin at a multiple
   double tensor_bytes = 0;  // of the whole tensor as far as its size is fixed, else 0
   bool is_store = false;
 };

@@ -220,8 +220,8 @@ class Parser {
 
   bool is_type() const {
     static const std::vector<std::string> kTypes = {
-        "const",  "int",     "float", "uint32_t", "uint16_t", "unsigned", "bool",
-        "double", "int64_t", "auto",  "sd::Vec",  "uint64_t", "int8_t"};
+        "const",  "int",     "float", "uint32_t", "uint16_t",   "unsigned", "bool",
+        "double", "int64_t", "auto",  "sd::Vec",  "sd::Window", "uint64_t", "int8_t"};
     const std::string text = peek();
     if (std::find(kTypes.begin(), kTypes.end(), text) != kTypes.end()) return true;
     return text.starts_with("sd::") && at_ + 1 < tokens_.size() &&

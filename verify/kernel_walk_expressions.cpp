@@ -369,6 +369,16 @@ bool KernelWalk::call(const Expression& e) {
     conditions_.push_back(less(rest(integers_["threadIdx"], number(32)), number(lanes)));
     access(MemoryAccess::kRead, e.parts[1], 16);
     conditions_.pop_back();
+  } else if (f == "sd::load_window" && count == 4) {
+    // It reads no further than the tensor goes, if it is told so, and begins in the word of its
+    // first element.
+    const Expression first{Expression::kBinary, "+", {}, {e.parts[1], e.parts[2]}};
+    const std::optional<Address> at = address_of(first);
+    const std::optional<SymbolicInt> end = integer(e.parts[3]);
+    if (!at || !end || !end->is_constant()) return problem("a window"), true;
+    if (pointers_[at->name].memory == "shared") fault("a window into shared memory");
+    if (end->low != pointers_[at->name].end) fault("a window that goes beyond " + at->name);
+    access(MemoryAccess::kRead, first, 0);
   } else if (f.starts_with("sd::load_") && count == 2) {
     const int64_t bytes = vector_bytes(e.parts[0]);
     if (bytes == 0) problem("the size of a load");

@@ -231,6 +231,31 @@ inline void store_shared(void* dst, const V& src) {
   *static_cast<V*>(dst) = src;
 }
 
+// --- runs that begin anywhere ---
+
+template <class T, int kCount>
+struct Window {
+  static constexpr int kWord = 16 / sizeof(T);
+  static_assert(sizeof(T) <= 4 && kCount <= kWord, "a window has two words");
+  T at[2 * kWord];
+};
+template <class T, int kCount, class Index>
+inline void load_window(Window<T, kCount>& window, const T* tensor, Index index, int64_t count) {
+  constexpr int kWord = Window<T, kCount>::kWord;
+  const Index within = index & (kWord - 1), first = index - within;
+  const int64_t length = within > kWord - kCount ? 2 * kWord : kWord;
+  emulator::check_address(tensor + first, first + kWord <= count ? 16 : static_cast<int>(sizeof(T)),
+                          emulator::Space::kGlobal, false);
+  for (int64_t i = 0; i < 2 * kWord; ++i) {
+    window.at[i] = i < length && first + i < count ? tensor[first + i] : T{};
+  }
+}
+template <class V, class T, int kCount, class Index>
+inline void align_window(V& dst, const Window<T, kCount>& window, Index index) {
+  const int first = static_cast<int>(index & (Window<T, kCount>::kWord - 1));
+  for (int i = 0; i < kCount; ++i) dst[i] = window.at[first + i];
+}
+
 inline Real atomic_add(Real* address, Real value) {
 #ifdef SUNDOG_EMULATOR_RESIDUES
   return Residue::of(emulator::atomic_add_residue(&address->code, value.code));

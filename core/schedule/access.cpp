@@ -123,6 +123,23 @@ bool same_along(const MuGraph& graph, const Kernel& kernel, const IndexCondition
   return at_a_run && aligned(value, axis, width);
 }
 
+int window_width(const MuGraph& graph, const Kernel& kernel, uint32_t tensor,
+                 const std::vector<IndexExpr>& index, const std::vector<Bound>& bounds, AxisId axis,
+                 int most) {
+  constexpr int kWordBytes = 16;
+  const DeviceTensor& device = graph.tensors[tensor];
+  if (device.role != TensorRole::kInput || !multiple(device.decl.alignment, kWordBytes)) return 1;
+  if (element_offset(graph, kernel, tensor, index).coefficients[axis] != 1) return 1;
+  const auto open_ended = [&](const Bound& b) {
+    const int64_t own = b.value.coefficients[axis];
+    return own == 0 || (own == 1 && !b.below);
+  };
+  if (!std::all_of(bounds.begin(), bounds.end(), open_ended)) return 1;
+  int width = 1;
+  while (width * 2 <= std::min(most, kWordBytes / bytes(device.decl.dtype))) width *= 2;
+  return width;
+}
+
 AxisId contiguous_factor(const MuGraph& graph, const Kernel& kernel, uint32_t tensor,
                          const std::vector<IndexExpr>& index, AxisSet tile) {
   const Affine offset = element_offset(graph, kernel, tensor, index);

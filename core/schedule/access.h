@@ -56,6 +56,14 @@ int vector_width(const MuGraph& graph, const Kernel& kernel, uint32_t tensor,
 bool same_along(const MuGraph& graph, const Kernel& kernel, const IndexCondition& condition,
                 AxisId axis, int width);
 
+// Likewise for runs that begin anywhere: as many elements up to `most`, a power of two, whose words
+// of 16 bytes may be read instead.  Whether a run's first element passes the bounds says that the
+// run may be read; its others may lie beyond them.  1 where the pointer is no multiple of 16 bytes,
+// the tensor is no input, or the run could begin in front of what is there.
+int window_width(const MuGraph& graph, const Kernel& kernel, uint32_t tensor,
+                 const std::vector<IndexExpr>& index, const std::vector<Bound>& bounds, AxisId axis,
+                 int most);
+
 // The tile factor along which the tensor is contiguous, or kNone.
 AxisId contiguous_factor(const MuGraph& graph, const Kernel& kernel, uint32_t tensor,
                          const std::vector<IndexExpr>& index, AxisSet tile);

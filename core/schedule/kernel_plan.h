@@ -128,6 +128,9 @@ struct ComputationPlan {
   bool into_partial = false;  // accumulate_into: adds to the target's partial sums
   std::optional<MmaPlan> mma;
   std::optional<RowSum> row_sum;
+  int window = 0;  // a load of runs that begin anywhere: elements of one that is read in the two
+                   // words of 16 bytes in which it lies; 0: of runs that begin at words
+  bool ahead = false;            // those words are in registers an iteration before they are needed
   int async_bytes = 0;           // of one cp.async
   AxisId ring = kNone;           // async copy: the loop that it runs ahead of
   std::optional<BulkPlan> bulk;  // the copies are bulk tensor copies

@@ -39,6 +39,7 @@ class LayoutPass {
     for (uint32_t id = 0; id < x_.pending.size(); ++id) {
       if (x_.pending[id]) settle(id, blocked(id, x_.tile(x_.computation(id).axes), {}));
     }
+    for (uint32_t id = 0; id < x_.plan.computations.size(); ++id) plan_window(id);
   }
 
  private:
@@ -151,15 +152,47 @@ class LayoutPass {
     const auto& around = x_.scan.computations[id].around;
     if (around.empty()) return true;
     const Loop& loop = *x_.scan.loops[static_cast<size_t>(around.back())].loop;
-    const bool interval = std::none_of(
-        loop.trim.begin(), loop.trim.end(),
-        [](const IndexCondition& condition) { return condition.relation == Relation::kNotEqual; });
-    if (loop.stages > 1 && interval) {
+    if (loop.stages > 1 && is_interval(loop)) {
       p.ring = loop.factor;
       p.shared->copies = loop.stages;
       if (loop.bulk && around.size() == 1) p.bulk = plan_bulk(x_, id, load);
     }
     return true;
+  }
+
+  // Elements of a run in which `id`, whose value is a load, may fetch rows that begin anywhere, if
+  // not even words of 4 bytes are aligned; else 1.
+  int window(uint32_t id, const InputTerm& load, AxisId axis) const {
+    constexpr int kWordBytes = 4;
+    const int size = bytes(x_.graph.tensors[load.tensor].decl.dtype);
+    const std::vector<Bound> bounds = x_.read_bounds(id, load);
+    const int aligned = vector_width(x_.graph, x_.kernel, load.tensor, load.index, bounds, axis,
+                                     std::max(1, kWordBytes / size));
+    if (aligned * size >= kWordBytes) return 1;
+    return window_width(x_.graph, x_.kernel, load.tensor, load.index, bounds, axis,
+                        kVectorBytes / size);
+  }
+
+  void plan_window(uint32_t id) {
+    ComputationPlan& p = x_.plan.computations[id];
+    const auto* load = std::get_if<InputTerm>(&x_.kernel.terms[x_.computation(id).value]);
+    const Mode run = vector_mode(p.iteration);
+    if (load == nullptr || p.kind != Realisation::kElementwise || p.in_registers) return;
+    if (run.extent <= 1) return;
+    int width = window(id, *load, run.axis);
+    while (width > 1 && run.extent % width != 0) width /= 2;
+    if (width <= 1) return;
+    p.window = width;
+    const auto& around = x_.scan.computations[id].around;
+    if (around.size() != 1) return;
+    const Loop& loop = *x_.scan.loops[static_cast<size_t>(around.back())].loop;
+    p.ahead = loop.stages > 1 && is_interval(loop);
+  }
+
+  static bool is_interval(const Loop& loop) {
+    return std::none_of(loop.trim.begin(), loop.trim.end(), [](const IndexCondition& condition) {
+      return condition.relation == Relation::kNotEqual;
+    });
   }
 
   // The layout of the register operand that has all axes, that of what it is part of, else a
@@ -269,22 +302,26 @@ class LayoutPass {
       weights[axis].narrowest = std::min(weights[axis].narrowest, bytes(dtype));
     };
     const auto add_access = [&](uint32_t tensor, const std::vector<IndexExpr>& index,
-                                const std::vector<Bound>& bounds, AxisSet tile) {
+                                const std::vector<Bound>& bounds, AxisSet tile, int least = 1) {
       const AxisId f = contiguous_factor(x_.graph, x_.kernel, tensor, index, tile);
       if (f == kNone) return;
       const DType dtype = x_.graph.tensors[tensor].decl.dtype;
-      add(f,
-          vector_width(x_.graph, x_.kernel, tensor, index, bounds, f,
-                       std::max(1, kVectorBytes / bytes(dtype))),
-          tile, dtype);
+      const int width = vector_width(x_.graph, x_.kernel, tensor, index, bounds, f,
+                                     std::max(1, kVectorBytes / bytes(dtype)));
+      add(f, std::max(width, least), tile, dtype);
     };
     const AxisSet iterated = this->iterated(id);
     const TermId roots[] = {x_.computation(id).value};
     for (TermId t : reachable(x_.kernel.terms, roots)) {
-      if (const auto* input = std::get_if<InputTerm>(&x_.kernel.terms[t])) {
-        add_access(input->tensor, input->index, x_.read_bounds(id, *input),
-                   x_.kernel.terms.axes(t) & iterated);
+      const auto* input = std::get_if<InputTerm>(&x_.kernel.terms[t]);
+      if (input == nullptr) continue;
+      const AxisSet tile = x_.kernel.terms.axes(t) & iterated;
+      int least = 1;
+      const AxisId f = contiguous_factor(x_.graph, x_.kernel, input->tensor, input->index, tile);
+      if (t == roots[0] && f != kNone && x_.computation(id).storage == Storage::kShared) {
+        least = window(id, *input, f);
       }
+      add_access(input->tensor, input->index, x_.read_bounds(id, *input), tile, least);
     }
     for (uint32_t operand : x_.scan.locals[id]) {
       const ComputationPlan& o = x_.plan.computations[operand];

@@ -326,6 +326,15 @@ class MemoryPass {
         passing =
             p.mma->warpgroup ? 8 : slots(slice(p.mma->a_layout, AxisSet::of(p.mma->m))) * 4 + 8;
       }
+      if (p.window > 0) {
+        // Fetched words, two for each run; ahead of a loop from the beginning on.
+        const int64_t words = slots(p.iteration) / p.window * 8;
+        const auto& around = x_.scan.computations[id].around;
+        const int last =
+            p.ahead ? x_.scan.loops[static_cast<size_t>(around.back())].last : p.position;
+        changes.push_back({p.ahead ? 0 : 2 * p.position, words});
+        changes.push_back({2 * last + 1, -words});
+      }
       const int first = outermost_first(id);
       const int last = p.in_registers ? last_use(id)
                        : p.deferred   ? std::max(p.finish_before, p.position)

@@ -104,6 +104,21 @@ TEST_F(Primitives, NarrowAsCoreDoes) {
   }
 }
 
+// Of 37 elements: what lies beyond them comes as zero.
+TEST_F(Primitives, WindowsBeginAnywhere) {
+  std::vector<uint16_t> x(37), out(32 * 14);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<uint16_t>(1000 + i);
+  run("windows", 1, 32, 0, {input(x), output(out)});
+  for (size_t lane = 0; lane < 32; ++lane) {
+    size_t at = lane * 14;
+    for (const size_t count : {8u, 4u, 2u}) {
+      for (size_t i = 0; i < count; ++i) {
+        EXPECT_EQ(out[at++], lane + i < 37 ? 1000 + lane + i : 0) << lane << " " << i;
+      }
+    }
+  }
+}
+
 TEST_F(Primitives, ArithmeticIsAccurate) {
   std::mt19937 random(3);
   std::uniform_real_distribution<float> exponent(-8, 4), sign(-1, 1);

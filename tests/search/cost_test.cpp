@@ -140,6 +140,31 @@ TEST(Cost, ShortInnermostDimensionsCostNothingWhereMemoryIsReadInOrder) {
   EXPECT_GT(predicted("[n, u] stride(32, 1)", "[n.i, u]", 3), 1.5 * three);
 }
 
+// Rows that no copy engine takes are shifted by threads, and keep one stage on its way; rows of
+// four aligned bytes keep several, and cost as many more copies.
+TEST(Cost, RowsThatBeginAnywhereCostMore) {
+  const auto predicted = [](int64_t d) {
+    const Result<Program> program = parse_program(
+        "program p(n = 16, h = 4096, d = " + std::to_string(d) +
+            ") {\n  input x: f16[n, h]\n  input w: f16[h, d]\n  output y: f32[n, d] = sum[h](x * "
+            "w)\n}\n",
+        "p.sd");
+    EXPECT_TRUE(program.ok());
+    const Result<MuGraph> graph = parse_mugraph(
+        "ugraph g of p {\n  kernel k grid(d.o) warps(8) {\n    split h = h.o * h.i(128)\n    split "
+        "d = d.o * d.i(64)\n    loop h.o stages(4) bulk {\n      xs[n, h.i] = x : shared f16\n     "
+        " "
+        "ws[h.i, d.i] = w : shared f16\n      t[n, d.i] = sum[h.o, h.i](xs * ws) : reg f32 "
+        "mma(m16n8k16) warps(h.i/8)\n    }\n    store t -> y\n  }\n}\n",
+        "p.mu", *program);
+    EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : to_string(graph.error()));
+    return predict(*graph, machine_of(*find_device("h200")));
+  };
+  const double engine = predicted(8192), words = predicted(8190), windows = predicted(8191);
+  EXPECT_GT(words, 1.02 * engine);
+  EXPECT_GT(windows, 1.02 * words);
+}
+
 // A finished kernel that the search would not size so is one that spills, not one that is free.
 TEST(Cost, WhatFitsNoRegistersIsSpilled) {
   const Result<Program> program = parse_program(

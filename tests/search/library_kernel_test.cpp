@@ -147,12 +147,24 @@ TEST(LibraryKernel, ThePriceIsThatOfMeasuredProducts) {
   for (const Measured& m : all) {
     LibraryGemm gemm;
     gemm.batch = m.batch, gemm.m = m.m, gemm.n = m.n, gemm.k = m.k;
-    gemm.a.batch_stride = gemm.b.batch_stride = gemm.c.batch_stride = 1;
+    gemm.a.batch_stride = gemm.b.batch_stride = gemm.c.batch_stride = 64;
+    gemm.a.leading = m.k, gemm.b.leading = gemm.c.leading = m.n;
     const double us = library_price(gemm, machine).us;
     EXPECT_NEAR(us, m.us, 0.25 * m.us) << m.what;
     sum += std::fabs(us / m.us - 1);
   }
   EXPECT_LT(sum / std::size(all), 0.13);
+}
+
+// Rows of 8 and of 4 aligned bytes.
+TEST(LibraryKernel, RowsThatAreNoMultiplesOfSixteenBytesTakeLonger) {
+  const Machine machine = machine_of(h200());
+  for (const int64_t d : {4098, 4100}) {
+    LibraryGemm gemm;
+    gemm.m = 1024, gemm.n = d, gemm.k = 4096;
+    gemm.a.leading = 4096, gemm.b.leading = gemm.c.leading = d;
+    EXPECT_NEAR(library_price(gemm, machine).us, 124, 0.1 * 124);
+  }
 }
 
 }  // namespace

@@ -70,6 +70,20 @@ TEST(SmtSafety, ARightKernelIsSafe) {
   EXPECT_GE(safety.races, 5);
 }
 
+// A window reads no further than its tensor, if it is told where that ends.
+TEST(SmtSafety, WindowsStayInTheirTensors) {
+  const std::string last = "scratch[lane / 2 + warp * 16] = acc;";
+  const auto with = [&](const std::string& load) {
+    return check(with_slip(
+        kKernel, {"", last.c_str(), ("sd::Window<float, 4> early[1];\n" + load + last).c_str()}));
+  };
+  const Safety right = with("sd::load_window(early[0], X, n_o * 8192 + tid * 64 + 127, 32768);");
+  EXPECT_TRUE(right.safe()) << to_string(right);
+  EXPECT_FALSE(with("sd::load_window(early[0], X, n_o * 8192 + tid * 64 + 128, 32768);").safe());
+  EXPECT_FALSE(with("sd::load_window(early[0], X, n_o * 8192 + tid * 64, 32776);").safe());
+  EXPECT_FALSE(with("sd::load_window(early[0], scratch, tid, 64);").safe());
+}
+
 class Slips : public testing::TestWithParam<Slip> {};
 
 TEST_P(Slips, AreNotSafe) {

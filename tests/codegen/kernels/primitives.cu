@@ -197,3 +197,24 @@ extern "C" __global__ void __launch_bounds__(64)
   for (uint32_t i = 0; i < gridDim.x; ++i) total += parts[i * 64 + threadIdx.x];
   sum[threadIdx.x] = total;
 }
+
+// Lane l: the runs of 8, 4 and 2 that begin at element l, of `count` elements: 14 values.
+extern "C" __global__ void __launch_bounds__(32)
+    windows(const uint16_t* __restrict__ x, uint16_t* __restrict__ out) {
+  const int lane = threadIdx.x;
+  sd::Window<uint16_t, 8> eight[1];
+  sd::Window<uint16_t, 4> four[1];
+  sd::Window<uint16_t, 2> two[1];
+  sd::load_window(eight[0], x, lane, 37);
+  sd::load_window(four[0], x, static_cast<int64_t>(lane), 37);
+  sd::load_window(two[0], x, lane, 37);
+  sd::Vec<uint16_t, 8> a;
+  sd::Vec<uint16_t, 4> b;
+  sd::Vec<uint16_t, 2> c;
+  sd::align_window(a, eight[0], lane);
+  sd::align_window(b, four[0], static_cast<int64_t>(lane));
+  sd::align_window(c, two[0], lane);
+  for (int i = 0; i < 8; ++i) out[lane * 14 + i] = a[i];
+  for (int i = 0; i < 4; ++i) out[lane * 14 + 8 + i] = b[i];
+  for (int i = 0; i < 2; ++i) out[lane * 14 + 12 + i] = c[i];
+}

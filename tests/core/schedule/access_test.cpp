@@ -295,6 +295,43 @@ TEST(Access, ConditionsThatRunsDoNotChange) {
   EXPECT_GT(along, 10);
 }
 
+// Runs whose first element passes the bounds are neighbours in memory, and begin at an element of
+// the tensor.
+TEST(Access, WindowsBeginInsideOfTheTensor) {
+  Cases cases(19);
+  int found = 0, refused = 0;
+  for (int round = 0; round < 800; ++round) {
+    Case c = cases.next();
+    const auto bounds = tensor_bounds(c.graph, c.kernel, 0, c.index);
+    for (AxisId axis = 0; axis < 5; ++axis) {
+      const int width = window_width(c.graph, c.kernel, 0, c.index, bounds, axis, 8);
+      if (width == 1) {
+        ++refused;
+        continue;
+      }
+      ++found;
+      ASSERT_EQ(c.decl().alignment % 16, 0);
+      ASSERT_EQ(width, std::min(8, 16 / bytes(c.decl().dtype)));
+      for_all(c.kernel, [&](const Values& at) {
+        if (at[axis] % width != 0) return;
+        for (const Bound& b : bounds) {
+          const int64_t value = value_of(b.value, at);
+          if ((b.below && value < 0) || (b.above && value >= b.extent)) return;
+        }
+        ASSERT_GE(c.offset(at), 0);
+        ASSERT_LT(c.offset(at), span_elements(c.decl()));
+        Values next = at;
+        ++next[axis];
+        ASSERT_EQ(c.offset(next), c.offset(at) + 1);
+      });
+    }
+    c.graph.tensors[0].role = TensorRole::kIntermediate;
+    ASSERT_EQ(window_width(c.graph, c.kernel, 0, c.index, {}, 0, 8), 1);
+  }
+  EXPECT_GT(found, 100);
+  EXPECT_GT(refused, 100);
+}
+
 TEST(Access, ContiguousFactorIsTheLongestOfThoseWithStepOne) {
   Cases cases(18);
   int none = 0;

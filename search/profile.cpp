@@ -1,0 +1,122 @@
+// What a kernel reads and writes, and how that lies in memory.
+#include <algorithm>
+#include <numeric>
+
+#include "search/cost.h"
+#include "search/merge_repeats.h"
+
+namespace sundog::search {
+namespace {
+
+// Factors that an index runs along in the dimension whose neighbours are neighbours in memory.
+AxisSet innermost(const TensorDecl& decl, const std::vector<IndexExpr>& index) {
+  const std::vector<int64_t> strides = strides_of(decl);
+  for (size_t d = index.size(); d-- > 0;) {
+    if (strides[d] == 1) return index[d].axis_set();
+  }
+  return {};
+}
+
+// Factors along which a block moves over neighbours in memory: those of the innermost dimension
+// and, where none of these is in `elsewhere`, of the dimension whose rows follow one another.
+AxisSet contiguous(const TensorDecl& decl, const std::vector<IndexExpr>& index, AxisSet elsewhere) {
+  const std::vector<int64_t> strides = strides_of(decl);
+  AxisSet run;
+  int64_t next = 1;
+  for (size_t d = index.size(); d-- > 0;) {
+    if (decl.extents[d] <= 1 || strides[d] != next) continue;
+    run |= index[d].axis_set();
+    if (!(index[d].axis_set() & elsewhere).empty()) break;
+    next *= decl.extents[d];
+    d = index.size();
+  }
+  return run - elsewhere;
+}
+
+// Bytes, up to 16, of which each element with an index of multiples of that is a multiple: what
+// strides, offset and pointer leave of it.
+int aligned_bytes(const TensorDecl& decl, const std::vector<IndexExpr>& index) {
+  constexpr int64_t kMost = 16;
+  const int64_t size = bytes(decl.dtype);
+  const std::vector<int64_t> strides = strides_of(decl);
+  int64_t aligned = std::gcd(std::gcd(kMost, int64_t{decl.alignment}), decl.offset * size);
+  for (size_t d = 0; d < index.size(); ++d) {
+    const bool moves = !index[d].axis_set().empty() && decl.extents[d] > 1;
+    if (strides[d] != 1 && moves) aligned = std::gcd(aligned, strides[d] * size);
+    aligned = std::gcd(aligned, strides[d] * index[d].constant * size);
+  }
+  return static_cast<int>(aligned);
+}
+
+void add_stores(const MuGraph& graph, const Kernel& kernel, const std::vector<Statement>& body,
+                AxisSet around, KernelProfile& out) {
+  for (const Statement& s : body) {
+    if (const auto* loop = std::get_if<Loop>(&s.node)) {
+      AxisSet inside = around;
+      inside.insert(loop->factor);
+      out.loop_sets.push_back(inside);
+      out.loop_factors.push_back(loop->factor);
+      out.loops |= inside;
+      add_stores(graph, kernel, loop->body, inside, out);
+    } else if (const auto* store = std::get_if<Store>(&s.node)) {
+      Traffic t;
+      t.tensor = store->tensor;
+      t.computation = store->computation;
+      for (const IndexExpr& e : store->index) t.index |= e.axis_set();
+      t.times = around;
+      const TensorDecl& decl = graph.tensors[store->tensor].decl;
+      t.row = innermost(decl, store->index) - around - out.grid;
+      t.run = contiguous(decl, store->index, around | out.grid);
+      t.element_bytes = bytes(graph.tensors[store->tensor].decl.dtype);
+      t.aligned = aligned_bytes(decl, store->index);
+      t.is_store = true;
+      out.traffic.push_back(t);
+    }
+  }
+}
+
+Traffic read_of(const MuGraph& graph, const Role& role, uint32_t computation, uint32_t tensor,
+                const std::vector<IndexExpr>& index, AxisSet grid) {
+  Traffic t;
+  t.tensor = tensor;
+  t.computation = computation;
+  for (const IndexExpr& e : index) t.index |= e.axis_set();
+  t.times = role.loops;
+  t.row = innermost(graph.tensors[tensor].decl, index) - role.loops - grid;
+  t.run = contiguous(graph.tensors[tensor].decl, index, role.loops | grid);
+  const DeviceTensor& device = graph.tensors[tensor];
+  t.element_bytes = bytes(device.decl.dtype);
+  t.aligned = aligned_bytes(device.decl, index);
+  if (device.role == TensorRole::kInput) {
+    t.tensor_bytes = t.element_bytes * static_cast<double>(element_count(device.decl));
+  }
+  return t;
+}
+
+}  // namespace
+
+KernelProfile profile(const MuGraph& graph, const Kernel& kernel,
+                      const std::set<std::string>& wide) {
+  KernelProfile out;
+  out.roles = roles_of(graph, kernel, wide);
+  for (AxisId f : kernel.grid) out.grid.insert(f);
+  out.load_of.assign(out.roles.size(), kNone);
+  for (uint32_t i = 0; i < out.roles.size(); ++i) {
+    const Role& role = out.roles[i];
+    if (role.is_load) {
+      out.load_of[i] = static_cast<uint32_t>(out.traffic.size());
+      const auto& in = std::get<InputTerm>(kernel.terms[kernel.computations[i].value]);
+      out.traffic.push_back(read_of(graph, role, i, role.tensor, in.index, out.grid));
+    }
+    for (const InputTerm& in : role.inline_reads) {
+      out.traffic.push_back(read_of(graph, role, i, in.tensor, in.index, out.grid));
+    }
+  }
+  add_stores(graph, kernel, kernel.body, {}, out);
+  // Within one body equal terms are one computation.
+  out.repeats = out.loop_sets.size() > 1 ? repeats(kernel)
+                                         : std::vector<uint32_t>(kernel.computations.size(), kNone);
+  return out;
+}
+
+}  // namespace sundog::search
