@@ -432,6 +432,15 @@ class Pricer {
     return stage_bytes_ * std::max(ahead, kLeastInFlight);
   }
 
+  // What the last of several waves adds to the time of memory: fewer blocks ask for less at once,
+  // and so for a lower rate.  Where they are enough for the full one it adds nothing, since blocks
+  // start as others end.
+  double last_wave_loss(double in_flight) const {
+    const double all = blocks_ / (m_.sms * out_.resident), last = all - std::floor(all);
+    const double rate = hbm_rate(m_, in_flight), late = hbm_rate(m_, in_flight * last);
+    return last > 0 && late > 0 ? last / all * (rate / late - 1) : 0;
+  }
+
   double total() {
     const double busy = std::min(blocks_, m_.sms * out_.resident);
     const double per_sm = std::ceil(blocks_ / m_.sms);
@@ -450,7 +459,6 @@ class Pricer {
     const double rate =
         streams ? hbm_rate(m_, in_flight) * (idle + (1 - idle) * used) / (1 + kQueueLoss * queue)
                 : hbm_peak(m_) * std::min(1.0, kMostShareOfSm * used);
-    const double ragged = waves / std::max(blocks_ / (m_.sms * out_.resident), 1e-9);
     // Writes need no bytes in flight to be waited for, but they share the wires.
     const double moved = std::max(read_ / rate, (read_ + written_) / hbm_peak(m_));
     double queued = 0;
@@ -458,7 +466,7 @@ class Pricer {
       const double rest = std::max(0.0, prologue_bytes_ * busy / m_.sms - kSingleShot);
       queued = rest * m_.sms / hbm_rate(m_, kSingleShot);
     }
-    const double hbm = std::max(moved, queued) * (waves > 1 ? 1 + 0.5 * (ragged - 1) : 1);
+    const double hbm = std::max(moved, queued) * (waves > 1 ? 1 + last_wave_loss(in_flight) : 1);
     // The busiest SM works through its blocks; too few warps on it leave issue slots empty.
     const double load = per_sm * m_.sms / std::max(blocks_, 1.0);
     const double warps = level_.warps * std::min<double>(out_.resident, per_sm);
@@ -490,6 +498,8 @@ class Pricer {
     out_.by_resource = {loading, t[1], units[0], units[1], units[2], units[3], t[3], t[4]};
     double sum = 0, most = 0;
     for (double x : t) sum += x, most = std::max(most, x);
+    // Where blocks queue one starts while others run.
+    if (waves > 1 && most > t[4]) sum -= t[4];
     // Of a bulk stage the first rows come long before the last.
     const double pipeline_fill = looped * busy / rate * (bulk_ ? 0.5 : 1);
     const double turns = bulk_ && stage_bytes_ > 0 ? count(p_.loops) * waves * kTurnUsBulk : 0;

@@ -115,6 +115,27 @@ TEST(Cost, RanksAndPredictsKernelsThatWereTimed) {
   EXPECT_GE(static_cast<double>(found), 0.9 * static_cast<double>(programs));
 }
 
+// Of kernels that stream rows many small blocks are the fastest: one starts while others run, and
+// the last wave of them still asks for enough.
+TEST(Cost, ManySmallBlocksStreamAtTheFullRate) {
+  const std::vector<Timed> all = recorded("h200").at("softmax");
+  double fastest = 1e9;
+  for (const Timed& t : all) fastest = std::min(fastest, t.measured);
+  // The mean prediction of those whose times are such shares of the fastest one's: blocks of 128
+  // threads, and of 256.
+  const auto predicted = [&](double from, double to) {
+    double sum = 0, count = 0;
+    for (const Timed& t : all) {
+      if (t.measured < from * fastest || t.measured > to * fastest) continue;
+      sum += t.predicted;
+      ++count;
+    }
+    EXPECT_GE(count, 3);
+    return sum / count;
+  };
+  EXPECT_LT(predicted(1, 1.005), 0.995 * predicted(1.015, 1.03));
+}
+
 // Dimensions that follow one another in memory are one, whatever the last of them is.
 TEST(Cost, ShortInnermostDimensionsCostNothingWhereMemoryIsReadInOrder) {
   const Machine machine = machine_of(*find_device("h200"));
