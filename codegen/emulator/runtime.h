@@ -189,6 +189,7 @@ struct LaunchState {
   std::vector<void*> arguments;
   uint64_t first_block = 0;                    // counted through launches that may overlap
   std::vector<std::unique_ptr<Worker>> early;  // blocks that started before their turn
+  std::vector<uint64_t> done_early;            // and their numbers, once they are done
   Totals totals;
 
   uint64_t blocks() const { return uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2]; }
@@ -259,10 +260,8 @@ void work(LaunchState& state) {
     if (taken >= blocks) break;
     // Blocks may come in any order, too.
     const uint64_t number = worker.schedule == Schedule::kInOrderEager ? taken : blocks - 1 - taken;
-    const bool ran = std::any_of(state.early.begin(), state.early.end(), [&](const auto& early) {
-      return early->block_number == state.first_block + number;
-    });
-    if (ran) continue;
+    const auto& ran = state.done_early;
+    if (std::find(ran.begin(), ran.end(), state.first_block + number) != ran.end()) continue;
     take_block(worker, state, number);
     start_block(worker, kChecked);
     end_block(worker);
@@ -279,6 +278,14 @@ void work(LaunchState& state) {
 // start as there is room; what the threads of one block do meanwhile does not depend on the others.
 
 constexpr uint64_t kEarlyBlocks = 3;
+// Threads of all blocks that have started early, unless one launch has more: each has a stack with
+// a guard, and a process is given some 65,000 mappings.
+constexpr uint64_t kMostEarlyThreads = 12288;
+
+uint64_t early_threads(const LaunchState& state) {
+  const auto& block = state.launch.block;
+  return std::min(state.blocks(), kEarlyBlocks) * block[0] * block[1] * block[2];
+}
 
 void start_early(LaunchState& state) {
   FaultStack faults;
@@ -307,7 +314,9 @@ void finish_early(LaunchState& state) {
     end_block(*worker);
     current_worker = nullptr;
     give_back(*worker, state);
+    state.done_early.push_back(worker->block_number);
   }
+  state.early.clear();
 }
 
 void run_launch(LaunchState& state) {
@@ -350,18 +359,24 @@ int run_chain(int first, int schedule, Memory& memory, Problems& problems) {
     const FileLaunch& launch = request.launches[n];
     request.header->answer.launch = n;
     chain.emplace_back(new LaunchState{
-        launch, find_kernel(launch), n, schedule, memory, problems, {}, blocks, {}, {}});
+        launch, find_kernel(launch), n, schedule, memory, problems, {}, blocks, {}, {}, {}});
     prepare(*chain.back());
     blocks += chain.back()->blocks();
     if (blocks >= kMostBlocks) give_up("bad launch", "more blocks than the emulator counts");
   }
   memory.start_launch();
-  if (schedule > 0) {
-    for (const auto& state : chain) {
-      if (state != chain.front()) start_early(*state);
+  std::size_t started = 1;
+  uint64_t threads = 0;  // of early blocks
+  for (std::size_t i = 0; i < chain.size(); ++i) {
+    for (; schedule > 0 && started < chain.size(); ++started) {
+      const uint64_t more = early_threads(*chain[started]);
+      if (started > i + 1 && threads + more > kMostEarlyThreads) break;
+      start_early(*chain[started]);
+      threads += more;
     }
+    if (schedule > 0 && i > 0) threads -= early_threads(*chain[i]);
+    run_launch(*chain[i]);
   }
-  for (const auto& state : chain) run_launch(*state);
   return first + static_cast<int>(chain.size());
 }
 

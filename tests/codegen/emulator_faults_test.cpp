@@ -152,6 +152,22 @@ TEST_F(EmulatorFaults, ALaunchSeesTheOneBefore) {
 }
 
 // The report does not depend on how many blocks ran at a time.
+// Blocks of dependent launches start early, but not those of all at once: their threads' stacks
+// would be more mappings than a process may have.
+TEST_F(EmulatorFaults, AChainOfDependentLaunchesMayBeLong) {
+  ASSERT_TRUE(checked_->ok());
+  constexpr int kLaunches = 200;
+  std::vector<float> sums(3 * 256, 0.0f);
+  EmulatorLaunch launch = launch_all("one_more", 3, 256, 0, 1);
+  std::vector<EmulatorLaunch> launches(kLaunches, launch);
+  for (int i = 1; i < kLaunches; ++i) launches[static_cast<size_t>(i)].dependent = true;
+  EmulatorOptions options;
+  const auto report = (*checked_)->run(launches, std::vector{output(sums)}, options);
+  ASSERT_TRUE(report.ok()) << to_string(report.error());
+  EXPECT_CLEAN(*report);
+  for (float sum : sums) EXPECT_EQ(sum, kLaunches);
+}
+
 TEST_F(EmulatorFaults, ReportsAreDeterministic) {
   std::vector<std::string> first;
   for (const int threads : {1, 2, 4, 1}) {

@@ -130,3 +130,9 @@ extern "C" __global__ void second_half(const float* __restrict__ middle, float* 
   const uint32_t n = gridDim.x * blockDim.x, i = blockIdx.x * blockDim.x + threadIdx.x;
   y[i] = 2 * middle[n - 1 - i];
 }
+
+// Each launch adds to what the one before it has stored.
+extern "C" __global__ void one_more(float* __restrict__ out) {
+  sd::grid_wait();
+  out[blockIdx.x * blockDim.x + threadIdx.x] += 1;
+}
