@@ -25,6 +25,7 @@ Result<std::string> read_file(const std::string& path, int64_t max_bytes);
 FileKind kind_of(std::string_view bytes, std::string_view path);
 
 bool is_folder(const std::string& path);
+bool is_regular(const std::string& path);  // a file, or a link to one
 bool exists(const std::string& path);
 
 // "dir/b" for a file "dir/a" and a name "b".

@@ -1,11 +1,15 @@
 // The command line tool.  Everything but this file is a library, which the tests link.
 #include <malloc.h>
+#include <pthread.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <exception>
 #include <new>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -57,14 +61,7 @@ void keep_arenas_within_limit() {
   mallopt(M_ARENA_MAX, static_cast<int>(std::clamp<rlim_t>(limit.rlim_cur / kArena, 1, 1024)));
 }
 
-}  // namespace
-}  // namespace sundog::cli
-
-int main(int count, char** values) {
-  using namespace sundog::cli;
-  handle_signals();
-  keep_arenas_within_limit();
-  const std::vector<std::string> arguments(values + (count > 0 ? 1 : 0), values + count);
+int run_tool(const std::vector<std::string>& arguments) {
   const auto environment = [](const std::string& name) -> std::optional<std::string> {
     const char* value = std::getenv(name.c_str());
     if (value == nullptr) return std::nullopt;
@@ -82,4 +79,50 @@ int main(int count, char** values) {
          "\nPlease report this with the input.");
     return 2;
   }
+}
+
+// What walks terms needs the stack that processes have by default, for the deepest terms that are
+// read (core/text_limits.h).  Where there is less (ulimit -s) everything runs on threads that have
+// it all the same.
+class EnoughStack {
+ public:
+  int run(const std::vector<std::string>& arguments) {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= kBytes) {
+      return run_tool(arguments);
+    }
+    arguments_ = &arguments;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, kBytes);
+    pthread_setattr_default_np(&attributes);
+    pthread_t thread{};
+    const bool started = pthread_create(&thread, &attributes, &EnoughStack::begin, this) == 0;
+    pthread_attr_destroy(&attributes);
+    if (!started) return run_tool(arguments);
+    pthread_join(thread, nullptr);
+    return code_;
+  }
+
+ private:
+  static constexpr size_t kBytes = size_t{8} << 20;
+
+  static void* begin(void* self) {
+    auto* here = static_cast<EnoughStack*>(self);
+    here->code_ = run_tool(*here->arguments_);
+    return nullptr;
+  }
+
+  const std::vector<std::string>* arguments_ = nullptr;
+  int code_ = 0;
+};
+
+}  // namespace
+}  // namespace sundog::cli
+
+int main(int count, char** values) {
+  using namespace sundog::cli;
+  handle_signals();
+  keep_arenas_within_limit();
+  return EnoughStack().run({values + (count > 0 ? 1 : 0), values + count});
 }

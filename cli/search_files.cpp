@@ -40,6 +40,9 @@ Status take_checkpoint(const Invocation& invocation, PipelineOptions* options) {
   std::string path = invocation.text("checkpoint");
   if (path.empty()) return {};
   if (is_folder(path)) path += "/" + std::string(kCheckpointFile);
+  if (exists(path) && !is_regular(path)) {
+    return bad_input(path + " is no file that a checkpoint could be read from", "name a new file");
+  }
   if (exists(path)) {
     Result<std::string> bytes = read_file(path, kMostCheckpointBytes);
     if (!bytes.ok()) return bytes.error();
@@ -66,10 +69,12 @@ Status take_trace(const Invocation& invocation, PipelineOptions* options) {
   const auto file = std::make_shared<std::ofstream>(path, std::ios::binary | std::ios::trunc);
   if (!*file) return io_error("cannot write " + path + ": " + std::strerror(errno));
   const auto write = [file, path](const std::string& bytes) {
-    const bool was_whole = file->good();
+    if (!*file) return;  // told already
+    errno = 0;
     file->write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     file->flush();
-    if (was_whole && !*file) note("sundog: " + path + " is not whole");
+    if (!*file)
+      note("sundog: the trace ends early: cannot write " + path + ": " + std::strerror(errno));
   };
   options->trace.head = [write](const search::TraceHead& head) {
     write(search::trace_bytes(head));

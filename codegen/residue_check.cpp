@@ -489,6 +489,8 @@ std::string to_string(const ResidueCheck& check) {
     if (i > 0) text += i + 1 < check.primes.size() ? ", " : " and ";
     text += std::to_string(check.primes[i]);
   }
+  // Outputs without an element cannot be wrong.
+  if (std::isinf(check.error_log2)) return text + ": there is no element to compare";
   char rest[96];
   std::snprintf(rest, sizeof rest, " equal%s in %d rounds (2^%.0f)",
                 check.against_mugraph ? " to the µGraph's" : "", check.rounds,

@@ -11,7 +11,6 @@ constexpr int64_t kMaxCoefficient = int64_t{1} << 31;
 
 // Byte counts stay below this, so that sums and products of a few of them cannot overflow.
 constexpr int64_t kMaxBytes = int64_t{1} << 62;
-constexpr int kMaxTermDepth = 5000;
 
 Status check_depth(const TermGraph& terms) {
   std::vector<int> depth(terms.size(), 1);
@@ -19,7 +18,7 @@ Status check_depth(const TermGraph& terms) {
     for (TermId operand : operands(terms[id])) depth[id] = std::max(depth[id], depth[operand] + 1);
     if (depth[id] > kMaxTermDepth) {
       return limit_error("terms are nested deeper than " + std::to_string(kMaxTermDepth) +
-                         " levels");
+                         " levels, a definition inside of what uses it");
     }
   }
   return {};

@@ -12,6 +12,10 @@
 
 namespace sundog::text {
 
+// How deep terms may be nested, and so how long a chain of operators may be: what walks them takes
+// up to 2.3 KB of stack a level, of the 8 MB that a process has.
+inline constexpr int kMaxTermDepth = 2000;
+
 // Whether the numbers are small enough for one more substitution not to overflow; of all indices of
 // the terms from `first` on.
 bool coefficients_fit(const IndexExpr& e);
@@ -21,8 +25,8 @@ bool coefficients_fit(const TermGraph& terms, TermId first);
 // empty.  Extents and strides must not be negative.
 bool size_fits(const TensorDecl& tensor);
 
-// The limits on what a reader returns, beyond check(): terms nested at most 5000 deep (later stages
-// walk them), grids of at most 2^62 blocks, tensors that fit.
+// The limits on what a reader returns, beyond check(): terms nested at most kMaxTermDepth
+// deep (later stages walk them), grids of at most 2^62 blocks, tensors that fit.
 Status check_limits(const Program& program);
 Status check_limits(const MuGraph& graph);
 

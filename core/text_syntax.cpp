@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/number.h"
+#include "core/text_limits.h"
 #include "core/text_suggest.h"
 
 // A recursive descent parser.  After the first error every function returns at once with whatever
@@ -15,6 +16,12 @@ void too_deep(Cursor& cursor, Place at) {
   cursor.diagnostics().fail(
       at, "the expression is nested deeper than " + std::to_string(kMaxDepth) + " levels",
       "give parts of it names of their own");
+}
+
+void too_long(Cursor& cursor, Place at) {
+  cursor.diagnostics().fail(
+      at, "the expression is a chain of more than " + std::to_string(kMaxTermDepth) + " operators",
+      "parentheses around halves of it make it half as long");
 }
 
 class ExpressionParser {
@@ -111,7 +118,7 @@ class ExpressionParser {
     for (const auto* list : {&e.index, &e.args}) {
       for (const Expr& child : *list) e.depth = std::max(e.depth, child.depth + 1);
     }
-    if (e.depth > kMaxDepth) too_deep(cursor_, e.at);
+    if (e.depth > kMaxTermDepth) too_long(cursor_, e.at);
     return e;
   }
 

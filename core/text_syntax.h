@@ -43,7 +43,8 @@ struct Expr {
   bool is_plain_name() const { return kind == Kind::kName && !has_index && !has_args && !device; }
 };
 
-// An expression may be nested, or a chain of operators long, up to this many levels.
+// Parentheses, calls and signs may be nested up to this many levels.  A chain of operators is
+// nothing nested, but a tree that later passes walk: see kMaxTermDepth.
 inline constexpr int kMaxDepth = 400;
 
 class Cursor {

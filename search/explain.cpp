@@ -111,10 +111,33 @@ class Follower {
   std::set<std::string> names_, found_, storable_;
 };
 
+// An output of the program by this name that no other output is made of: no kernel can load it.
+bool is_last(const Program& program, const std::string& name) {
+  for (const Output& output : program.outputs) {
+    bool named = output.tensor.name == name;
+    for (const Definition& d : program.definitions) {
+      named = named || (d.name == name && d.value == output.value);
+    }
+    const auto reads = [&](const Output& other) {
+      const TermId roots[] = {other.value};
+      const auto below = reachable(program.terms, roots);
+      return other.value != output.value &&
+             std::find(below.begin(), below.end(), output.value) != below.end();
+    };
+    if (named && std::none_of(program.outputs.begin(), program.outputs.end(), reads)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<Explanation> explain(const Program& program, const Device& device, const SearchSpace& space,
                             const SearchOptions& options, const StructureQuestion& question) {
+  for (const std::string& name : question.stored) {
+    if (!is_last(program, name)) continue;
+    return bad_input("'" + name + "' is an output of the program: it is stored in any case",
+                     "name terms that pass from one kernel to another");
+  }
   Explanation result;
   Follower follower(question, &result);
   SearchOptions search = options;

@@ -42,6 +42,9 @@ std::string term_name(const Bank& bank, const TermTable& table, int rank) {
     return bank.program().inputs[in.tensor].name;
   }
   if (t.leaf == LeafKind::kConstant) return "c" + std::to_string(rank);
+  for (size_t o = 0; o < table.outputs.size(); ++o) {
+    if (table.outputs[o] == rank) return bank.program().outputs[o].tensor.name;
+  }
   return "t" + std::to_string(rank);
 }
 

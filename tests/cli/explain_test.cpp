@@ -40,6 +40,20 @@ TEST(Explain, GivesThePriceOfACutAndWhatLeftIt) {
   EXPECT_TRUE(contains(text.out, "with a stored between kernels")) << text.out;
 }
 
+// An output that has no other name is known by its own.
+TEST(Explain, AnOutputIsATermByItsName) {
+  const Scratch scratch;
+  const std::string file = scratch.write("scaled.sd", R"(program scaled(n = 16, h = 64) {
+  input x: f16[n, h]
+  s[n] = sum[h](x)
+  output o: f32[n] = s * 2
+}
+)");
+  const auto result = run_tool({"explain", file, "--target", "h200", "--term", "o"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_TRUE(contains(result.out, "structures that compute o")) << result.out;
+}
+
 TEST(Explain, RefusesWhatCannotBeAnswered) {
   const Scratch scratch;
   EXPECT_EQ(explain(scratch, {}).code, 2);
@@ -47,6 +61,11 @@ TEST(Explain, RefusesWhatCannotBeAnswered) {
   const auto unknown = explain(scratch, {"--term", "nobody"});
   EXPECT_EQ(unknown.code, 2);
   EXPECT_TRUE(contains(unknown.err, "nobody")) << unknown.err;
+  for (const char* option : {"--stored", "--cut"}) {
+    const auto output = explain(scratch, {option, "y"});
+    EXPECT_EQ(output.code, 2);
+    EXPECT_TRUE(contains(output.err, "'y' is an output of the program")) << output.err;
+  }
 }
 
 }  // namespace

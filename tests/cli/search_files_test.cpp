@@ -43,6 +43,25 @@ TEST(SearchFiles, AWrongSpaceIsNamedWithItsPlace) {
   EXPECT_EQ(run_tool(search(scratch, {"--space", scratch.path("none")})).code, 2);
 }
 
+// What cannot be kept costs a message, not the answer.
+TEST(SearchFiles, AFullDiskEndsTheTraceAndNotTheSearch) {
+  const Scratch scratch;
+  const auto result = run_tool(search(scratch, {"--trace", "/dev/full"}));
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(parse_json(result.out)["search"]["stop_reason"].text, "exhausted");
+  const size_t told =
+      result.err.find("the trace ends early: cannot write /dev/full: No space left");
+  EXPECT_NE(told, std::string::npos) << result.err;
+  EXPECT_EQ(result.err.find("/dev/full", told + 40), std::string::npos) << result.err;
+}
+
+TEST(SearchFiles, ADeviceIsNoCheckpoint) {
+  const Scratch scratch;
+  const auto result = run_tool(search(scratch, {"--checkpoint", "/dev/full"}));
+  EXPECT_EQ(result.code, 2);
+  EXPECT_TRUE(contains(result.err, "/dev/full is no file that a checkpoint")) << result.err;
+}
+
 TEST(SearchFiles, ACheckpointIsKeptInAFileOrAFolder) {
   const Scratch scratch;
   const auto first = run_tool(search(scratch, {"--checkpoint", scratch.path("file")}));

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "codegen/emulator/residue.h"
 #include "tests/codegen/generate_cases.h"
 
@@ -191,6 +193,16 @@ TEST(ResidueCheck, RightKernelsAgreeWhateverTheOrder) {
   expect_exact(row_sums(), "65519");
   expect_exact(online_softmax("mma(m16n8k16) warps(q.i/4)", 4), "359 and 179");
   expect_exact(online_softmax("mma(m64n8k16)", 4), "359 and 179");
+}
+
+TEST(ResidueCheck, OfNothingNoBoundIsGiven) {
+  ResidueCheck check;
+  check.primes = {65519};
+  check.rounds = 1;
+  check.error_log2 = -INFINITY;
+  EXPECT_EQ(to_string(check), "residues modulo 65519: there is no element to compare");
+  check.error_log2 = -31;
+  EXPECT_EQ(to_string(check), "residues modulo 65519 equal in 1 rounds (2^-31)");
 }
 
 TEST(ResidueCheck, FunctionsAndDtypes) {
