@@ -256,6 +256,7 @@ void to_message(const LaunchPlan& plan, proto::LaunchPlan* message) {
     entry.set_block(kernel.block);
     entry.set_shared_bytes(kernel.shared_bytes);
     entry.set_dependent(kernel.dependent);
+    entry.set_cluster(kernel.cluster);
     if (kernel.gemm) to_message(*kernel.gemm, entry.mutable_gemm());
     for (const PlanArgument& argument : kernel.arguments) {
       proto::LaunchPlan::KernelArgument& each = *entry.add_arguments();
@@ -409,6 +410,7 @@ Result<LaunchPlan> from_message(const proto::LaunchPlan& message, const Program&
     kernel.block = entry.block();
     kernel.shared_bytes = entry.shared_bytes();
     kernel.dependent = entry.dependent();
+    kernel.cluster = std::max(entry.cluster(), 1);
     if (entry.has_gemm()) {
       Result<LibraryGemm> gemm = from_message(entry.gemm());
       if (!gemm.ok()) return gemm.error();

@@ -3,21 +3,24 @@
 #include <algorithm>
 
 #include "codegen/emit_kernel.h"
+#include "core/schedule/cluster.h"
 
 namespace sundog::cli {
 
-verify::Safety check_schedule(const MuGraph& graph, const codegen::Generated& generated,
+verify::Safety check_schedule(const MuGraph& unplaced, const codegen::Generated& generated,
                               double seconds) {
+  const MuGraph graph = placed_in_clusters(unplaced);
   std::vector<verify::EmittedKernel> kernels;
   size_t next = 0;
   for (const codegen::Launch& launch : codegen::launches_of(graph)) {
     const codegen::PlanKernel& plan = generated.plan.kernels[next++];
     if (plan.gemm) continue;  // the text has nothing of it for a device
-    verify::EmittedKernel emitted{plan.name, plan.grid[0], plan.block, plan.shared_bytes, {}};
+    verify::EmittedKernel emitted{plan.name,         plan.grid[0], plan.block,
+                                  plan.shared_bytes, {},           plan.cluster};
     for (const uint32_t tensor : codegen::launch_parameters(graph, launch)) {
       emitted.elements.push_back(span_elements(graph.tensors[tensor].decl));
     }
-    if (launch.joined != kNone) {
+    if (launch.joined != kNone && graph.kernels[launch.joined].via == Via::kLastBlock) {
       emitted.elements.push_back(block_count(graph.kernels[launch.joined]));
     }
     // A tensor map is of a tensor that is handed over, too.

@@ -80,6 +80,16 @@ std::string KernelEmitter::element_address(uint32_t tensor, const std::vector<In
   return offset == "0" ? tensors_[tensor] : tensors_[tensor] + " + " + offset;
 }
 
+std::array<std::string, 2> KernelEmitter::cluster_place(uint32_t tensor,
+                                                        const std::vector<IndexExpr>& index,
+                                                        const Coordinates& at) {
+  const ClusterAddress address =
+      cluster_address(graph_, kernel_, place_.kept.at(tensor), index, place_.group);
+  const Linear offset = to_linear(at, address.offset);
+  return {to_linear(at, address.rank).text(),
+          tensors_[tensor] + (offset.is_zero() ? "" : " + " + offset.text())};
+}
+
 std::string KernelEmitter::condition_text(const Coordinates& at, const IndexCondition& condition,
                                           bool holds) const {
   const Linear e = to_linear(at, affine(graph_, kernel_, condition.expr));
@@ -177,7 +187,11 @@ void KernelEmitter::prepare_input(Scope& scope, TermId term, const InputTerm& in
     }
     const std::string element = name + "[" + std::to_string(i) + "]";
     const std::string from = element + ", " + element_address(input.tensor, input.index, at);
-    if (once) {
+    if (kept(input.tensor)) {
+      const auto [rank, address] = cluster_place(input.tensor, input.index, at);
+      guarded_load(element, "sd::load_cluster(" + element + ", " + address + ", " + rank + ");",
+                   tests);
+    } else if (once) {
       const std::string test = tests.empty() ? "" : ", " + conjunction(tests);
       out_.line("sd::load_stream(" + from + test + ");");
     } else {
@@ -213,7 +227,7 @@ std::vector<std::string> KernelEmitter::run_tests(const Slots& slots, TermId ter
 // Whether no thread reads an element of the tensor that another one does, or reads it twice: then a
 // cache of the multiprocessor has no use for it, and what else lies there stays.
 bool KernelEmitter::read_once(const Slots& slots, TermId term, const InputTerm& input) const {
-  if (place_.changing.contains(input.tensor)) return false;
+  if (place_.changing.contains(input.tensor) || kept(input.tensor)) return false;
   const Affine offset = element_offset(graph_, kernel_, input.tensor, input.index);
   AxisSet around = grid_;
   for (const Loop* loop : open_) around.insert(loop->factor);
@@ -308,8 +322,12 @@ Text KernelEmitter::read_input(Scope& scope, TermId term, const InputTerm& input
     add_unique(tests, std::move(test));
   }
   add_unique(tests, guard);
-  const std::string address = element_address(input.tensor, input.index, slots.coordinates());
-  const std::string load = "sd::to_float(*(" + address + "))";
+  std::string load =
+      "sd::to_float(*(" + element_address(input.tensor, input.index, slots.coordinates()) + "))";
+  if (kept(input.tensor)) {
+    const auto [rank, address] = cluster_place(input.tensor, input.index, slots.coordinates());
+    load = "sd::read_cluster(" + address + ", " + rank + ")";
+  }
   if (tests.empty()) return plain(load);
   const std::string name = out_.fresh("t");
   out_.line("const float " + name + " = " + conjunction(tests) + " ? " + load + " : 0.0f;");

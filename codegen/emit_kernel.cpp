@@ -95,19 +95,20 @@ void KernelEmitter::declare_names() {
 }
 
 std::string KernelEmitter::run(const std::string& name, const std::vector<std::string>& parameters,
-                               const std::optional<LastBlock>& last) {
-  signature(name, parameters);
+                               const std::optional<Joined>& joined) {
+  const bool cluster = joined && joined->via == Via::kCluster;
+  signature(name, parameters, cluster ? joined->count : 0);
   out_.line("const int tid = static_cast<int>(threadIdx.x);");
   out_.line("[[maybe_unused]] const int lane = tid % 32, warp = tid / 32;");
   if (!kernel_.grid.empty()) out_.line("const int block = static_cast<int>(blockIdx.x);");
   grid_indices();
-  declare_arena();
+  declare_arena(cluster);
   if (place_.followed) out_.line("sd::grid_launch_dependents();");
   start_copies();
   start_first_windows();
   statements(kernel_.body);
   settle_products();
-  if (last) run_last(*last);
+  if (joined) cluster ? run_shares(*joined) : run_last(*joined);
   out_.close();
   return without_unused(out_.text());
 }
@@ -116,16 +117,18 @@ std::string KernelEmitter::run_joined(const std::string& block, int64_t arena) {
   arena_ = arena;
   if (!kernel_.grid.empty()) out_.line("const int block = " + block + ";");
   grid_indices();
-  declare_arena();
+  declare_arena(false);
   start_first_windows();
   statements(kernel_.body);
   settle_products();
   return without_unused(out_.text());
 }
 
-void KernelEmitter::signature(const std::string& name, const std::vector<std::string>& parameters) {
-  out_.line("extern \"C\" __global__ void __launch_bounds__(" +
-            std::to_string(kernel_.warps * kLanes) + blocks_wanted() + ")");
+void KernelEmitter::signature(const std::string& name, const std::vector<std::string>& parameters,
+                              int64_t cluster) {
+  out_.line("extern \"C\" __global__ void " +
+            (cluster > 0 ? "__cluster_dims__(" + std::to_string(cluster) + ", 1, 1) " : "") +
+            "__launch_bounds__(" + std::to_string(kernel_.warps * kLanes) + blocks_wanted() + ")");
   out_.open(name + "(" + join(parameters, ", ") + ")");
 }
 
@@ -154,11 +157,14 @@ void KernelEmitter::grid_indices() {
   }
 }
 
-void KernelEmitter::declare_arena() {
+void KernelEmitter::declare_arena(bool kept) {
   bool any = false;
-  const auto pointer = [&](const SharedTile& tile, const std::string& name) {
+  const auto begin = [&] {
     if (!any) out_.line("unsigned char* const arena = sd::shared_arena();");
     any = true;
+  };
+  const auto pointer = [&](const SharedTile& tile, const std::string& name) {
+    begin();
     const std::string type(cuda_type(tile.dtype));
     std::vector<std::string> shape;
     for (const TileAxis& a : tile.axes) {
@@ -172,6 +178,19 @@ void KernelEmitter::declare_arena() {
   for (uint32_t id = 0; id < kernel_.computations.size(); ++id) {
     if (plan(id).shared) pointer(*plan(id).shared, tile_base(id));
     if (plan(id).combine.scratch) pointer(*plan(id).combine.scratch, names_[id] + "_scratch");
+  }
+  if (!kept) return;
+  for (const auto& [t, placed] : place_.kept) {
+    begin();
+    std::vector<std::string> shape;
+    for (size_t d = 0; d < placed.extents.size(); ++d) {
+      if (placed.ranks[d] > 0) continue;
+      shape.push_back(graph_.tensors[t].decl.dim_names[d] + "(" +
+                      std::to_string(placed.extents[d]) + ")");
+    }
+    out_.line("float* const " + tensors_[t] + " = reinterpret_cast<float*>(arena + " +
+              std::to_string(placed.offset) + ");  // [" + join(shape, ", ") +
+              "], for the blocks of the cluster");
   }
 }
 

@@ -13,18 +13,22 @@
 #include "codegen/emit_slots.h"
 #include "codegen/emit_sync.h"
 #include "core/dependence.h"
+#include "core/schedule/cluster.h"
 #include "core/schedule/kernel_plan.h"
 #include "core/schedule/kernel_scan.h"
 #include "core/via.h"
 
 namespace sundog::codegen {
 
-// One launch of a µGraph: a kernel, and the one that its last blocks run, if there is one
-// (core/via.h).
+// One launch of a µGraph: a kernel, and the one that its blocks run when those of a group have
+// arrived, if there is one (core/via.h).
 struct Launch {
   uint32_t kernel = 0;
   uint32_t joined = kNone;
 };
+
+// Blocks of a cluster of the launch; 1: there are none.
+int64_t cluster_blocks(const MuGraph& graph, const Launch& launch);
 
 // The launches of the µGraph, in order; kernels without blocks are left out.
 std::vector<Launch> launches_of(const MuGraph& graph);
@@ -35,10 +39,15 @@ struct LaunchPlace {
   bool followed = false;        // the one behind it may
   std::set<uint32_t> before;    // tensors that those before it write
   std::set<uint32_t> changing;  // tensors that are written while the launch may run
+  // Tensors that stay in the cluster, and the grid factors of the kernel that its blocks share.
+  std::map<uint32_t, ClusterTensor> kept;
+  AxisSet group;
 };
 
 // The whole kernel, `extern "C" __global__ void NAME(...)`: its parameters are the tensors of
-// launch_parameters, in order, the counters of arrivals if a kernel is joined, and tensor maps.
+// launch_parameters, in order, the counters of arrivals if a kernel is joined by last blocks, and
+// tensor maps.
+// `graph`: as placed_in_clusters() gives it.
 // `plans`: of the kernel and, if there is one, of the joined one, whose loads are no bulk copies.
 std::string emit_kernel(const MuGraph& graph, const Launch& launch,
                         const std::vector<KernelPlan>& plans, const std::string& name,
@@ -52,12 +61,13 @@ std::set<uint32_t> stored_tensors(const MuGraph& graph, const Launch& launch);
 // intermediates.
 std::vector<uint32_t> launch_parameters(const MuGraph& graph, const Launch& launch);
 
-// Shared memory of a launch, and where the tiles of the joined kernel begin in it.
+// Shared memory of a launch, and where the tiles of the joined kernel begin in it; what stays in
+// the cluster gets its offset.
 struct LaunchArena {
   int64_t bytes = 0;
   int64_t joined_offset = 0;
 };
-LaunchArena arena_of(const std::vector<KernelPlan>& plans);
+LaunchArena arena_of(const std::vector<KernelPlan>& plans, std::vector<ClusterTensor>& kept);
 
 // The computations whose loads are bulk copies: behind its pointers a kernel takes a tensor map for
 // each, in this order.
@@ -82,10 +92,12 @@ struct RegisterArray {
   std::string declaration() const;
 };
 
-// What the last of `count` blocks of a group runs; `group` is the index of the group.
-struct LastBlock {
-  std::string group;
-  int64_t count = 1;
+// What blocks of a group run when all `count` have arrived: the last one, or in a cluster the first
+// `shares`.
+struct Joined {
+  Via via = Via::kLastBlock;
+  std::string group, rank;  // index of the group, of the block in it
+  int64_t count = 1, shares = 1;
   std::string name, body;
 };
 
@@ -95,7 +107,7 @@ class KernelEmitter {
                 CudaTextOptions options, const LaunchPlace& place);
   // The kernel; `parameters` are their texts.
   std::string run(const std::string& name, const std::vector<std::string>& parameters,
-                  const std::optional<LastBlock>& last);
+                  const std::optional<Joined>& joined);
   // The statements of a kernel that a block of another one runs: `block` is its index as a text,
   // and its tiles begin at `arena` in the shared memory.
   std::string run_joined(const std::string& block, int64_t arena);
@@ -103,8 +115,8 @@ class KernelEmitter {
   std::vector<std::string> pointer_parameters(const std::vector<uint32_t>& tensors,
                                               const std::set<uint32_t>& stored) const;
   std::vector<std::string> map_parameters() const;
-  // The index of a block's group among those of the kernel that it runs last.
-  std::string group_text(const Arrival& arrival) const;
+  // The index of a block among those of these grid factors: of a group, or in it.
+  std::string index_text(const std::vector<AxisId>& factors) const;
 
  private:
   // One place in which terms are evaluated: the current element, and names of vectors loaded.
@@ -136,10 +148,11 @@ class KernelEmitter {
 
   // emit_kernel.cpp: signature, grid, statements, loops
   void declare_names();
-  void signature(const std::string& name, const std::vector<std::string>& parameters);
+  void signature(const std::string& name, const std::vector<std::string>& parameters,
+                 int64_t cluster);
   std::string blocks_wanted() const;
   void grid_indices();
-  void declare_arena();
+  void declare_arena(bool kept);
   void statements(const std::vector<Statement>& body);
   void loop(const Loop& loop);
   bool loop_range(const Loop& loop, std::string& begin, std::string& end);
@@ -153,7 +166,9 @@ class KernelEmitter {
   void finish_before(int position);
 
   // emit_launch.cpp: the order of kernels
-  void run_last(const LastBlock& last);
+  void run_last(const Joined& joined);
+  void run_shares(const Joined& joined);
+  void write_lines(const std::string& text);
   bool reads_before(uint32_t id) const;
   bool touches_before(const std::vector<Statement>& body) const;
   void await_loads(const std::vector<uint32_t>& ids);
@@ -183,6 +198,10 @@ class KernelEmitter {
   Coordinates run_start(const Slots& slots, int64_t element) const;
   std::vector<std::string> run_tests(const Slots& slots, TermId term, const Coordinates& at,
                                      const std::vector<Bound>& bounds) const;
+  bool kept(uint32_t tensor) const { return place_.kept.contains(tensor); }
+  // Of a tensor that stays in the cluster: the block that has the element, where in its memory.
+  std::array<std::string, 2> cluster_place(uint32_t tensor, const std::vector<IndexExpr>& index,
+                                           const Coordinates& at);
 
   // emit_load.cpp: shared tiles
   void copy_async(uint32_t id, const std::string& base);

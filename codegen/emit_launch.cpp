@@ -14,11 +14,16 @@
 // they stored.  The counter is back at 0 then, for the next launch.  As in the sample
 // threadFenceReduction of the CUDA toolkit.
 //
-// Clusters were tried by hand for the same, with partial results in distributed shared memory and
-// in the workspace: safe attention of 256 blocks in clusters of 8 took 25.6 and 23.9 us instead
-// of 17.5 with a second kernel, of 128 small blocks in clusters of 16 7.9 to 8.4 instead of 7.3
-// (H200, 2026-11-30, replays of 30 launches over six sets of inputs).  Fewer blocks run at once
-// where clusters have to fit, and a second kernel that starts early costs little.
+// Clusters.  Each block keeps its part in its own shared memory; behind a barrier of the cluster
+// each runs its share of the joined kernel and reads the parts of all, and behind another one it
+// ends, since its memory has to be there until all have read it.  The first barrier also says that
+// every block of the cluster has started, which distributed shared memory needs.
+//
+// By hand, that was slower than a second kernel wherever it was tried: safe attention of 256 blocks
+// in clusters of 8 took 25.6 us, and with partial results in the workspace 23.9, instead of 17.5
+// with a second kernel, of 128 small blocks in clusters of 16 7.9 to 8.4 instead of 7.3 (H200,
+// 2026-11-30, replays of 30 launches over six sets of inputs).  Fewer blocks run at once where
+// clusters have to fit, and a second kernel that starts early costs little.
 //
 // A pointer to what is written while the launch runs carries no __restrict__: the compiler could
 // move reads through it, which it would take for reads of memory that nobody changes, in front of
@@ -41,18 +46,13 @@ std::set<uint32_t> read_tensors(const Kernel& kernel) {
   return read;
 }
 
-// Tensors that the kernel of a launch writes and the joined one reads.
-std::set<uint32_t> handed_over(const MuGraph& graph, const Launch& launch) {
-  std::set<uint32_t> both;
-  if (launch.joined == kNone) return both;
-  const std::set<uint32_t> read = read_tensors(graph.kernels[launch.joined]);
-  for (uint32_t t : stored_tensors(graph.kernels[launch.kernel])) {
-    if (read.contains(t)) both.insert(t);
-  }
-  return both;
-}
-
 }  // namespace
+
+int64_t cluster_blocks(const MuGraph& graph, const Launch& launch) {
+  if (launch.joined == kNone || graph.kernels[launch.joined].via != Via::kCluster) return 1;
+  const Result<Arrival> arrival = arrival_of(graph, launch.joined);
+  return arrival.ok() ? arrival->count : 1;
+}
 
 std::set<uint32_t> stored_tensors(const Kernel& kernel) {
   std::set<uint32_t> stored;
@@ -89,9 +89,10 @@ std::vector<uint32_t> launch_parameters(const MuGraph& graph, const Launch& laun
   return result;
 }
 
-// Barriers in shared memory that count bytes are no memory for anything else while the block lives.
-LaunchArena arena_of(const std::vector<KernelPlan>& plans) {
-  constexpr int64_t kAlignment = 1024;
+// Barriers in shared memory that count bytes are no memory for anything else while the block lives;
+// nor is what stays in the cluster, which others may read.
+LaunchArena arena_of(const std::vector<KernelPlan>& plans, std::vector<ClusterTensor>& kept) {
+  constexpr int64_t kAlignment = 1024, kKeptAlignment = 128;
   LaunchArena arena{plans[0].shared_bytes, 0};
   if (plans.size() == 1) return arena;
   if (!plans[0].bulk_loops.empty()) {
@@ -100,6 +101,10 @@ LaunchArena arena_of(const std::vector<KernelPlan>& plans) {
   if (plans[1].shared_bytes > 0) {
     arena.bytes = std::max(arena.bytes, arena.joined_offset + plans[1].shared_bytes);
   }
+  for (ClusterTensor& tensor : kept) {
+    tensor.offset = (arena.bytes + kKeptAlignment - 1) / kKeptAlignment * kKeptAlignment;
+    arena.bytes = tensor.offset + tensor.elements * bytes(DType::kF32);
+  }
   return arena;
 }
 
@@ -107,23 +112,43 @@ std::string emit_kernel(const MuGraph& graph, const Launch& launch,
                         const std::vector<KernelPlan>& plans, const std::string& name,
                         CudaTextOptions options, LaunchPlace place) {
   if (place.dependent) place.changing.insert(place.before.begin(), place.before.end());
-  place.changing.merge(handed_over(graph, launch));
+  LaunchArena arena;
+  if (launch.joined != kNone) {
+    const std::vector<uint32_t> handed = handed_over(graph, launch.joined);
+    place.changing.insert(handed.begin(), handed.end());
+    std::vector<ClusterTensor> kept = cluster_tensors(graph, launch.joined);
+    arena = arena_of(plans, kept);
+    for (const ClusterTensor& tensor : kept) place.kept[tensor.tensor] = tensor;
+    if (!kept.empty()) place.group = group_of_parts(graph, launch.joined);
+  }
   KernelEmitter emitter(graph, graph.kernels[launch.kernel], plans[0], options, place);
   std::vector<std::string> parameters =
       emitter.pointer_parameters(launch_parameters(graph, launch), stored_tensors(graph, launch));
-  std::optional<LastBlock> last;
+  std::optional<Joined> join;
   if (launch.joined != kNone) {
-    parameters.push_back("uint32_t* __restrict__ arrivals");
+    const Kernel& own = graph.kernels[launch.joined];
+    if (own.via == Via::kLastBlock) parameters.push_back("uint32_t* __restrict__ arrivals");
     LaunchPlace inside = place;
     inside.dependent = false;  // the kernel has waited
-    KernelEmitter joined(graph, graph.kernels[launch.joined], plans[1], options, inside);
+    if (!place.kept.empty()) inside.group = group_of_joined(graph, launch.joined);
+    KernelEmitter joined(graph, own, plans[1], options, inside);
     const Result<Arrival> arrival = arrival_of(graph, launch.joined);
-    const std::string group = emitter.group_text(*arrival);
-    last = {group, arrival->count, graph.kernels[launch.joined].name,
-            joined.run_joined(group, arena_of(plans).joined_offset)};
+    join = {own.via,
+            emitter.index_text(arrival->group),
+            emitter.index_text(arrival->arriving),
+            arrival->count,
+            arrival->shares,
+            own.name,
+            {}};
+    std::string block = join->group;
+    if (arrival->shares > 1) {
+      block = (block == "0" ? "" : "(" + block + ") * " + std::to_string(arrival->shares) + " + ") +
+              join->rank;
+    }
+    join->body = joined.run_joined(block, arena.joined_offset);
   }
   for (std::string& map : emitter.map_parameters()) parameters.push_back(std::move(map));
-  return emitter.run(name, parameters, last);
+  return emitter.run(name, parameters, join);
 }
 
 std::vector<std::string> KernelEmitter::pointer_parameters(const std::vector<uint32_t>& tensors,
@@ -168,38 +193,65 @@ void KernelEmitter::await_kernels() {
   out_.line("sd::grid_wait();");
 }
 
-std::string KernelEmitter::group_text(const Arrival& arrival) const {
+std::string KernelEmitter::index_text(const std::vector<AxisId>& factors) const {
   std::string text = "0";
-  for (AxisId f : arrival.group) {
+  for (AxisId f : factors) {
     const std::string own = factors_[f];
     text = text == "0" ? own : "(" + text + ") * " + std::to_string(extent(f)) + " + " + own;
   }
   return text;
 }
 
+void KernelEmitter::write_lines(const std::string& text) {
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = text.find('\n', at);
+    const std::string line = text.substr(at, end - at);
+    line.empty() ? out_.blank() : out_.line(line);
+    at = end + 1;
+  }
+}
+
 // The barrier in front orders what the threads stored before the first one's fence, and the tiles
 // of both kernels, which share their memory.
-void KernelEmitter::run_last(const LastBlock& last) {
-  const std::string most = std::to_string(last.count - 1);
+void KernelEmitter::run_last(const Joined& joined) {
+  const std::string most = std::to_string(joined.count - 1);
   out_.blank();
-  out_.line("// of the blocks of a group, " + std::to_string(last.count) +
-            ", the last to come runs kernel " + last.name);
+  out_.line("// of the blocks of a group, " + std::to_string(joined.count) +
+            ", the last to come runs kernel " + joined.name);
   barrier(std::max(hazards_.before_loop(), Hazards::Need::kBarrier));
   out_.line("bool last = false;");
   out_.open("if (tid == 0)");
   out_.line("sd::fence_device();");
-  out_.line("last = sd::atomic_increment(arrivals + " + last.group + ", " + most + ") == " + most +
-            ";");
+  out_.line("last = sd::atomic_increment(arrivals + " + joined.group + ", " + most +
+            ") == " + most + ";");
   out_.line("sd::fence_device();");
   out_.close();
   out_.open("if (sd::sync_threads_any(last))");
-  for (size_t at = 0; at < last.body.size();) {
-    const size_t end = last.body.find('\n', at);
-    const std::string line = last.body.substr(at, end - at);
-    line.empty() ? out_.blank() : out_.line(line);
-    at = end + 1;
-  }
+  write_lines(joined.body);
   out_.close();
+}
+
+// The barrier of the cluster is one of its blocks, too.
+void KernelEmitter::run_shares(const Joined& joined) {
+  const std::string shares = std::to_string(joined.shares);
+  const bool all = joined.shares == joined.count;
+  out_.blank();
+  out_.line("// the blocks of a cluster, " + std::to_string(joined.count) + ", have stored; " +
+            (all                  ? "each"
+             : joined.shares == 1 ? "the first"
+                                  : "each of the first " + shares) +
+            " runs its share of kernel " + joined.name);
+  settle_products();
+  if (hazards_.before_loop() == Hazards::Need::kWaitAndBarrier) {
+    out_.line("sd::cp_async_wait<0>();");
+  }
+  if (warpgroups_) out_.line("sd::fence_async_proxy();");
+  out_.line("sd::cluster_sync();");
+  out_.open(all ? "" : "if (" + joined.rank + " < " + shares + ")");
+  write_lines(joined.body);
+  out_.close();
+  out_.line("// the memory of a block stays for those who read it");
+  out_.line("sd::cluster_sync();");
 }
 
 }  // namespace sundog::codegen

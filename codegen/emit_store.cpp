@@ -48,12 +48,14 @@ KernelEmitter::StoreAccess KernelEmitter::store_access(const Store& store, const
   return access;
 }
 
-// One thread writes each element, and of blocks that compute the same the first.
+// One thread writes each element, and of blocks that compute the same the first; but each cluster
+// keeps its own.
 std::string KernelEmitter::store_threads(const Store& store, const StorePlan& how) const {
   std::vector<std::string> tests = primary_tests(how.layout.modes, kernel_.warps);
   AxisSet used;
   for (const IndexExpr& e : store.index) used |= e.axis_set();
   for (AxisId f : kernel_.grid) {
+    if (kept(store.tensor)) break;
     const bool same = !used.has(f) && !dependences_[store.computation].factors.has(f);
     if (same && extent(f) > 1) tests.push_back(factors_[f] + " == 0");
   }
@@ -78,8 +80,10 @@ void KernelEmitter::store_loops(const StoreAccess& access, const Slots& slots) {
   const std::string type(cuda_type(dtype)), width = std::to_string(access.width);
   const LocalTerm source{id, tile_axes(id)};
   Scope scope{id, &slots, {}};
+  const bool own = kept(store.tensor);
   const auto address = [&](const Coordinates& at) {
-    return element_address(store.tensor, store.index, at);
+    return own ? cluster_place(store.tensor, store.index, at)[1]
+               : element_address(store.tensor, store.index, at);
   };
   const auto prepare = [&] {
     scope.vectors.clear();
@@ -109,8 +113,8 @@ void KernelEmitter::store_loops(const StoreAccess& access, const Slots& slots) {
       Linear& run = at[slots.vector_axis()];
       std::erase_if(run.items, [](const auto& item) { return item.first == "v"; });
       run.constant += i * access.width;
-      out_.line(store_tests(access, at) + "sd::store_global(" + address(at) + ", vec[" +
-                std::to_string(i) + "]);");
+      out_.line(store_tests(access, at) + (own ? "sd::store_shared(" : "sd::store_global(") +
+                address(at) + ", vec[" + std::to_string(i) + "]);");
     }
   });
 }

@@ -128,8 +128,12 @@ Status check_launch(const EmulatorLaunch& launch, std::span<const EmulatorBuffer
   if (uint64_t{gx} * gy * gz >= (uint64_t{1} << 25)) {
     return unsupported(describe_launch(launch) + " has more blocks than the emulator counts");
   }
-  if (launch.cluster[0] * launch.cluster[1] * launch.cluster[2] != 1) {
-    return unsupported(describe_launch(launch) + " has clusters, which the emulator lacks");
+  if (launch.cluster[0] < 1 || launch.cluster[0] > 8 ||
+      launch.cluster[1] * launch.cluster[2] != 1) {
+    return unsupported(describe_launch(launch) + " has clusters other than of 1 to 8 along x");
+  }
+  if (gx % launch.cluster[0] != 0) {
+    return bad_input(describe_launch(launch) + " has a grid that is not made of its clusters");
   }
   if (launch.shared_bytes > 232448) {
     return bad_input(describe_launch(launch) + " asks for more than 227 KiB of shared memory");
@@ -195,6 +199,7 @@ void write_request(const SharedFile& file, const Layout& layout,
     out.unit = launch.unit;
     std::copy_n(launch.grid, 3, out.grid);
     std::copy_n(launch.block, 3, out.block);
+    out.cluster = launch.cluster[0];
     out.shared_bytes = launch.shared_bytes;
     out.first_argument = next;
     out.argument_count = static_cast<int>(launch.args.size());

@@ -15,10 +15,11 @@
 // With race_check every load and store is seen.  Found are, whatever the numbers say: accesses
 // outside of a buffer or of the shared memory asked for, misaligned ones, writes to inputs, reads
 // of shared bytes that nobody wrote, missing barriers (between warps, and between the lanes of a
-// warp without sync_warp), reads of copies under way, two blocks at one byte of an output, lanes
-// that meet in different operations or barriers, and threads that wait forever.  Without it kernels
-// run several times faster and only gross errors (guard pages, deadlocks, alignment, NaN poison)
-// show.
+// warp without sync_warp), reads of copies under way, two blocks at one byte of an output, reads
+// of another block's shared memory that no barrier of the cluster parts from its writes or from its
+// end, lanes that meet in different operations or barriers, and threads that wait forever.  Without
+// it kernels run several times faster and only gross errors (guard pages, deadlocks, alignment, NaN
+// poison) show.
 #pragma once
 
 #include <array>
@@ -49,7 +50,7 @@ struct EmulatorLaunch {
   std::string kernel;
   uint32_t grid[3] = {1, 1, 1};
   uint32_t block[3] = {1, 1, 1};
-  uint32_t cluster[3] = {1, 1, 1};  // only 1, 1, 1 for now
+  uint32_t cluster[3] = {1, 1, 1};  // along x alone, at most 8 blocks
   size_t shared_bytes = 0;
   std::vector<int> args;   // indexes of buffers, in the order of the kernel's parameters
   int unit = 0;            // which source of a module compiled from several
@@ -90,8 +91,8 @@ struct EmulatorReport {
   uint64_t open_comparisons = 0;
   // One line each: "<kind>: kernel <name>, block (x, y, z), thread <t>, line <n>: <what>".  The
   // kinds: out of bounds, misaligned, wrong space, write to input, uninitialised read, shared race,
-  // copy in flight, global race, missing wait, divergence, deadlock, bad barrier, bad launch,
-  // schedule dependence, crash, out of memory, timeout.  The line is one of the source, if
+  // copy in flight, global race, missing wait, early exit, divergence, deadlock, bad barrier, bad
+  // launch, schedule dependence, crash, out of memory, timeout.  The line is one of the source, if
   // addr2line is on the PATH.
   std::vector<std::string> problems;
 };

@@ -55,6 +55,8 @@ PlanArgument argument(const MuGraph& graph, const Program& program, uint32_t ten
       return {PlanArgument::Kind::kOutput, index - inputs, 0};
     case TensorRole::kIntermediate:
       return {PlanArgument::Kind::kWorkspace, 0, offsets[tensor]};
+    case TensorRole::kCluster:
+      break;  // no argument
   }
   return {};
 }
@@ -100,6 +102,11 @@ Status check_target(const Kernel& kernel, const KernelPlan& plan, const Target& 
   }
   if (!plan.bulk_loops.empty() && target.architecture < 90) {
     return unsupported(where + "bulk copies" + but, "leave out 'bulk'");
+  }
+  if (kernel.via == Via::kCluster && target.architecture < 90) {
+    return unsupported("kernel '" + kernel.name + "' is run by the blocks of a cluster" + but +
+                           " and has no clusters",
+                       "write via last_block");
   }
   return {};
 }
@@ -196,7 +203,7 @@ class Launches {
   Status run(Generated& result) {
     LaunchPlan& plan = result.plan;
     for (const Launch& launch : launches_) {
-      if (launch.joined != kNone) plan.zeroed_bytes += counter_bytes(launch);
+      plan.zeroed_bytes += counter_bytes(launch);
     }
     plan.workspace_bytes = plan.zeroed_bytes;
     offsets_ = place_workspace(graph_, plan.workspace_bytes);
@@ -220,7 +227,7 @@ class Launches {
       SUNDOG_RETURN_IF_ERROR(is_library(launches_[i]) ? add_library(launches_[i], result)
                                                       : add(launches_[i], place, counters, result));
       place.before.merge(stored_tensors(graph_, launches_[i]));
-      if (launches_[i].joined != kNone) counters += counter_bytes(launches_[i]);
+      counters += counter_bytes(launches_[i]);
     }
     return {};
   }
@@ -229,8 +236,13 @@ class Launches {
   bool sm90 = false;  // the primitives of sm_90a are needed
 
  private:
+  bool counts_arrivals(const Launch& launch) const {
+    return launch.joined != kNone && graph_.kernels[launch.joined].via == Via::kLastBlock;
+  }
+
   // One counter a group, and each launch in lines of its own.
   int64_t counter_bytes(const Launch& launch) const {
+    if (!counts_arrivals(launch)) return 0;
     const int64_t groups = block_count(graph_.kernels[launch.joined]);
     return (groups * 4 + kAlignment - 1) / kAlignment * kAlignment;
   }
@@ -271,7 +283,9 @@ class Launches {
       sm90 |= uses_warpgroups(*plan) || !plan->bulk_loops.empty();
       plans.push_back(std::move(*plan));
     }
-    const LaunchArena arena = arena_of(plans);
+    std::vector<ClusterTensor> kept;
+    if (launch.joined != kNone) kept = cluster_tensors(graph_, launch.joined);
+    const LaunchArena arena = arena_of(plans, kept);
     if (arena.bytes > device_.shared_per_block) {
       return unsupported("kernels '" + kernel.name + "' and '" +
                          graph_.kernels[launch.joined].name + "' need " +
@@ -284,10 +298,12 @@ class Launches {
     planned.block = kernel.warps * kLanes;
     planned.shared_bytes = arena.bytes;
     planned.dependent = place.dependent;
+    planned.cluster = static_cast<int>(cluster_blocks(graph_, launch));
+    sm90 |= launch.joined != kNone && graph_.kernels[launch.joined].via == Via::kCluster;
     for (uint32_t t : launch_parameters(graph_, launch)) {
       planned.arguments.push_back(argument(graph_, program_, t, offsets_));
     }
-    if (launch.joined != kNone) {
+    if (counts_arrivals(launch)) {
       planned.arguments.push_back({PlanArgument::Kind::kWorkspace, 0, counters, {}});
     }
     for (uint32_t id : bulk_loads(plans[0])) {
@@ -325,9 +341,10 @@ Result<Generated> generate(const MuGraph& graph, const Program& program, const D
   plan.name = entry_name(options.name.empty() ? graph.name : options.name);
   for (const TensorDecl& decl : program.inputs) plan.inputs.push_back(plan_tensor(decl));
   for (const Output& o : program.outputs) plan.outputs.push_back(plan_tensor(o.tensor));
-  Launches launches(graph, program, device, *target, {narrow_outputs(program), options.rounding});
+  const MuGraph placed = placed_in_clusters(graph);
+  Launches launches(placed, program, device, *target, {narrow_outputs(program), options.rounding});
   SUNDOG_RETURN_IF_ERROR(launches.run(result));
-  const std::string code = launches.text + launcher_text(plan, result.stats, graph);
+  const std::string code = launches.text + launcher_text(plan, result.stats, placed);
   std::string late = launches.sm90 ? "\n" + select_sections(kPrimitivesSm90Text, code) : "";
   if (code.find("sd::load_window(") != std::string::npos) {
     late += "\n" + std::string(kPrimitivesWindowText);

@@ -79,6 +79,7 @@ std::vector<EmulatorLaunch> make_launches(const LaunchPlan& plan, const Buffers&
     launch.block[0] = static_cast<uint32_t>(kernel.block);
     launch.shared_bytes = static_cast<size_t>(kernel.shared_bytes);
     launch.dependent = kernel.dependent;
+    launch.cluster[0] = static_cast<uint32_t>(kernel.cluster);
     for (const PlanArgument& argument : kernel.arguments) {
       launch.args.push_back(buffers.index_of(argument));
     }

@@ -54,6 +54,8 @@ struct PlanKernel {
   // May start before the kernel before it is done (programmatic dependent launch, sm_90 and later):
   // by itself it waits for what it needs (sd::grid_wait).
   bool dependent = false;
+  // Blocks of a cluster, along x: the kernel's own text asks for it (__cluster_dims__).  1: none.
+  int cluster = 1;
   // Not a kernel of the emitted text but the library's (cuBLAS): `tensor` of its matrices are
   // positions in `arguments`, which are pointers.  The rest tells how the emulator runs what stands
   // in its place (codegen/emit_library.h).

@@ -23,6 +23,53 @@ constexpr int kTensorType<bf16> = 9;
 // behind this, by the units that read it without threads: products of warp groups, bulk copies.
 SD_INLINE void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
+// --- clusters ---
+
+// Waits for all threads of the cluster that have not returned, and orders shared and global memory
+// among them; a warp comes as one.
+SD_INLINE void cluster_sync() {
+  asm volatile(
+      "barrier.cluster.arrive.release.aligned;\n"
+      "barrier.cluster.wait.acquire.aligned;" ::
+          : "memory");
+}
+
+namespace detail {
+
+SD_INLINE void load_cluster(uint32_t& dst, uint32_t address) {
+  asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(dst) : "r"(address) : "memory");
+}
+SD_INLINE void load_cluster(uint2& dst, uint32_t address) {
+  asm volatile("ld.shared::cluster.v2.u32 {%0, %1}, [%2];"
+               : "=r"(dst.x), "=r"(dst.y)
+               : "r"(address)
+               : "memory");
+}
+SD_INLINE void load_cluster(uint4& dst, uint32_t address) {
+  asm volatile("ld.shared::cluster.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(dst.x), "=r"(dst.y), "=r"(dst.z), "=r"(dst.w)
+               : "r"(address)
+               : "memory");
+}
+
+}  // namespace detail
+
+// One load of 4, 8 or 16 bytes of what lies in the arena of the cluster's block `rank` where `src`
+// points to in this one's: behind a cluster_sync of both, and in front of another one.
+template <class V>
+SD_INLINE void load_cluster(V& dst, const void* src, int rank) {
+  uint32_t address;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(shared_address(src)), "r"(rank));
+  typename detail::Word<sizeof(V)>::Type word;
+  detail::load_cluster(word, address);
+  memcpy(&dst, &word, sizeof(V));
+}
+SD_INLINE float read_cluster(const float* src, int rank) {
+  float value;
+  load_cluster(value, src, rank);
+  return value;
+}
+
 // --- barriers in shared memory, eight bytes each ---
 
 // One that completes a phase when `count` arrivals and all bytes expected have come; then the next

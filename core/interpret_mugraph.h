@@ -29,8 +29,11 @@ class KernelRun {
  public:
   using V = typename A::Value;
 
-  KernelRun(A& algebra, const MuGraph& graph, const Kernel& kernel, DeviceMemory<V>& memory)
-      : a_(algebra),
+  // `kept`: tensors of which every block stores what it computes, for its own group.
+  KernelRun(A& algebra, const MuGraph& graph, const Kernel& kernel, DeviceMemory<V>& memory,
+            std::vector<uint32_t> kept = {})
+      : kept_(std::move(kept)),
+        a_(algebra),
         graph_(graph),
         kernel_(kernel),
         memory_(memory),
@@ -330,8 +333,9 @@ class KernelRun {
     const Dependence& dependence = dependences_[store.computation];
     AxisSet used;
     for (const IndexExpr& e : store.index) used |= e.axis_set();
+    const bool kept = std::find(kept_.begin(), kept_.end(), store.tensor) != kept_.end();
     for (AxisId f : kernel_.grid) {  // blocks that compute the same: the first one stores
-      if (index_[f] != 0 && !used.has(f) && !dependence.factors.has(f)) return {};
+      if (!kept && index_[f] != 0 && !used.has(f) && !dependence.factors.has(f)) return {};
     }
     const Array<V>& tile = tiles_[store.computation];
     const std::vector<Edge>& absent = steps_[store.computation].result_edges;
@@ -385,6 +389,7 @@ class KernelRun {
     return {};
   }
 
+  const std::vector<uint32_t> kept_;
   A& a_;
   const MuGraph& graph_;
   const Kernel& kernel_;
@@ -422,22 +427,38 @@ DeviceMemory<typename A::Value> device_memory(
   return memory;
 }
 
-// Runs kernel k, and with it the one that its last blocks run, if there is one.
+// Runs kernel k, and with it the one that its blocks run when those of a group have arrived, if
+// there is one.  The blocks of a cluster come one after the other, and what they keep to themselves
+// is gone behind them.
 template <Algebra A>
 Status run_launch(A& algebra, const MuGraph& graph, uint32_t k,
                   DeviceMemory<typename A::Value>& memory) {
-  KernelRun<A> kernel(algebra, graph, graph.kernels[k], memory);
   if (k + 1 == graph.kernels.size() || graph.kernels[k + 1].via == Via::kKernel) {
-    return kernel.run();
+    return KernelRun<A>(algebra, graph, graph.kernels[k], memory).run();
   }
   const Result<Arrival> arrival = arrival_of(graph, k + 1);
   if (!arrival.ok()) return arrival.error();
-  KernelRun<A> joined(algebra, graph, graph.kernels[k + 1], memory);
+  const std::vector<uint32_t> kept = kept_in_cluster(graph, k + 1);
+  const Kernel& own = graph.kernels[k + 1];
+  KernelRun<A> kernel(algebra, graph, graph.kernels[k], memory, kept);
+  KernelRun<A> joined(algebra, graph, own, memory);
   std::map<std::vector<int64_t>, int64_t> arrived;  // by group
   return kernel.run({}, [&](const std::vector<int64_t>& index) -> Status {
     std::vector<int64_t> group;
     for (AxisId f : arrival->group) group.push_back(index[f]);
-    return ++arrived[group] == arrival->count ? joined.run_block(group) : Status();
+    if (++arrived[group] < arrival->count) return {};
+    for (int64_t share = 0; share < arrival->shares; ++share) {
+      std::vector<int64_t> block = group;
+      int64_t inner = arrival->shares;
+      for (AxisId f : arrival->sharing) {
+        inner /= own.factors[f].extent;
+        block.push_back(share / inner % own.factors[f].extent);
+      }
+      SUNDOG_RETURN_IF_ERROR(joined.run_block(block));
+    }
+    for (uint32_t t : kept)
+      std::fill_n(memory.tensors[t].defined.begin(), memory.tensors[t].defined.size(), 0);
+    return {};
   });
 }
 

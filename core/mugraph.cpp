@@ -55,6 +55,11 @@ IndexExpr axis_index(const Kernel& kernel, AxisId axis) {
   return result;
 }
 
+std::vector<AxisId> stored_factors(const MuGraph& graph, uint32_t kernel, AxisId axis) {
+  if (graph.axes[axis].kernel == kernel) return {graph.axes[axis].factor};
+  return factors_of(graph.kernels[kernel], axis);
+}
+
 std::vector<IndexExpr> default_index(const Kernel& kernel, const TensorDecl& tensor) {
   std::vector<IndexExpr> result;
   for (const IndexExpr& dim : tensor.dims) {

@@ -14,7 +14,7 @@
 //
 // Launches.  A kernel is a launch of its own (`via kernel`), or it is run by blocks of the kernel
 // before it when those that it reads from have arrived (core/via.h): one that joins the partial
-// results of a split needs no second launch then.
+// results of a split needs no second launch then, and `via cluster` no memory for them either.
 //
 // Meaning (core/interpret.h runs exactly this).  Kernels run in order; the blocks of a kernel in
 // any order.  A block runs its statements in order; a computation is evaluated for every value of
@@ -131,9 +131,10 @@ struct Statement {
 };
 inline bool Loop::operator==(const Loop&) const = default;
 
-// How a kernel gets its blocks; kLastBlock: of the blocks of the kernel before that share its grid
-// index, the last to arrive runs it.
-enum class Via : uint8_t { kKernel, kLastBlock };
+// How a kernel gets its blocks.  kLastBlock: of the blocks of the kernel before that share its grid
+// index, the last to arrive runs it.  kCluster: those blocks are a thread-block cluster, and each
+// runs its share.
+enum class Via : uint8_t { kKernel, kLastBlock, kCluster };
 
 // Who says how a kernel computes what it does: its graph, or a library.
 enum class KernelKind : uint8_t { kGraphDefined, kLibraryGemm };
@@ -151,7 +152,9 @@ struct Kernel {
   bool operator==(const Kernel&) const = default;
 };
 
-enum class TensorRole : uint8_t { kInput, kOutput, kIntermediate };
+// kCluster: an intermediate one that blocks keep in shared memory, of µGraphs that are planned
+// (core/schedule/cluster.h); in all others it is kIntermediate.
+enum class TensorRole : uint8_t { kInput, kOutput, kIntermediate, kCluster };
 
 struct DeviceTensor {
   TensorDecl decl;  // dims over MuGraph::axes
@@ -176,6 +179,10 @@ std::vector<AxisId> factors_of(const Kernel& kernel, AxisId axis);
 
 // The index along µGraph axis `axis` as an expression over the kernel's factors.
 IndexExpr axis_index(const Kernel& kernel, AxisId axis);
+
+// Factors of a kernel that make the index along `axis` of what it stores: of the program's axis, or
+// the one that the axis of a partial result stems from.
+std::vector<AxisId> stored_factors(const MuGraph& graph, uint32_t kernel, AxisId axis);
 
 // The default index of a tensor in a kernel: each dimension with its axes written by factors.
 std::vector<IndexExpr> default_index(const Kernel& kernel, const TensorDecl& tensor);

@@ -47,6 +47,16 @@ void find_loops(const std::vector<Statement>& body, std::map<AxisId, int>& stage
   }
 }
 
+// Whether the factor tells the blocks of a cluster apart: they stay as many as there were shares
+// for.
+bool is_rank(const MuGraph& graph, uint32_t k, AxisId f) {
+  if (k + 1 >= graph.kernels.size() || graph.kernels[k + 1].via != Via::kCluster) return false;
+  const Result<Arrival> arrival = arrival_of(graph, k + 1);
+  if (!arrival.ok()) return false;
+  return std::find(arrival->arriving.begin(), arrival->arriving.end(), f) !=
+         arrival->arriving.end();
+}
+
 std::vector<Split> splits_of(const MuGraph& graph, AxisId axis) {
   std::vector<Split> result;
   for (uint32_t k = 0; k < graph.kernels.size(); ++k) {
@@ -58,12 +68,15 @@ std::vector<Split> splits_of(const MuGraph& graph, AxisId axis) {
     for (AxisId f : split.factors) {
       split.extents.push_back(kernel.factors[f].extent);
       const bool grid = std::find(kernel.grid.begin(), kernel.grid.end(), f) != kernel.grid.end();
-      int64_t least = grid ? 2 : 0;
+      // A share of a block's tile is as large as the tile allows.
+      const bool share = kernel.via == Via::kCluster && f != split.factors[0];
+      int64_t least = grid && !share ? 2 : 0;
       // A library cuts axes as it likes; unlike extents tell rows from columns.
       if (kernel.kind != KernelKind::kGraphDefined) least = 2 + static_cast<int64_t>(f);
       if (const auto loop = stages.find(f); loop != stages.end()) {
         least = loop->second > 1 ? loop->second + 1 : 2;
       }
+      if (is_rank(graph, k, f)) least = split.extents.back();
       split.least.push_back(std::min(least, split.extents.back()));
     }
     result.push_back(std::move(split));
@@ -152,7 +165,8 @@ std::optional<std::vector<int64_t>> refit(const Split& split, int64_t extent, Sh
 using FactorOf = std::pair<uint32_t, AxisId>;  // a kernel and its factor
 
 // Factors that count the parts of an axis that is another kernel's to cut, with those of that
-// kernel: each stores or reads one part of what the other reads or stores.
+// kernel: each stores or reads one part of what the other reads or stores, or it is run by the
+// other's blocks.
 std::set<FactorOf> tied_factors(const MuGraph& graph) {
   std::set<FactorOf> tied;
   const auto add = [&](uint32_t k, uint32_t tensor, const std::vector<IndexExpr>& index) {
@@ -174,6 +188,12 @@ std::set<FactorOf> tied_factors(const MuGraph& graph) {
       if (const auto* in = std::get_if<InputTerm>(&terms[t])) add(k, in->tensor, in->index);
     }
     for (const Store* store : stores_of(graph.kernels[k])) add(k, store->tensor, store->index);
+    if (graph.kernels[k].via == Via::kKernel) continue;
+    const Result<Arrival> arrival = arrival_of(graph, k);
+    for (size_t i = 0; arrival.ok() && i < arrival->group.size(); ++i) {
+      tied.insert({k, graph.kernels[k].grid[i]});
+      tied.insert({k - 1, arrival->group[i]});
+    }
   }
   return tied;
 }

@@ -59,7 +59,7 @@ class KernelParser {
 
   void via() {
     const Ident how = cursor_.name("of the way it is launched");
-    for (Via known : {Via::kKernel, Via::kLastBlock}) {
+    for (Via known : {Via::kKernel, Via::kLastBlock, Via::kCluster}) {
       if (how.text == name(known)) {
         kernel_.via = known;
         return;
@@ -67,7 +67,7 @@ class KernelParser {
     }
     if (cursor_.failed()) return;
     cursor_.diagnostics().fail(how.at, "a kernel cannot run via '" + excerpt(how.text) + "'",
-                               "known: kernel, last_block");
+                               "known: kernel, last_block, cluster");
   }
 
   void block(std::vector<StepSyntax>& body, const std::string& of) {

@@ -79,6 +79,10 @@ class Parser {
       while (peek() != "void" && more()) ++at_;
       EmittedFunction function;
       ++at_;
+      if (accept("__cluster_dims__")) {
+        function.cluster = peek(1);
+        skip_brackets("(", ")");
+      }
       if (accept("__launch_bounds__")) skip_brackets("(", ")");
       function.name = word();
       expect("(");

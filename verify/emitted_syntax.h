@@ -45,6 +45,7 @@ struct EmittedFunction {
   };
   std::vector<Parameter> parameters;
   std::vector<EmittedStatement> body;
+  std::string cluster = "1";  // blocks of a cluster along x
 };
 
 // The kernels of an emitted file that run on a device, in order; what stands in place of a

@@ -65,7 +65,12 @@ void KernelWalk::run() {
     types_[parameter.name] = parameter.type;
     pointers_[parameter.name] = {parameter.name, 0, 1, kernel_.elements[i]};
   }
+  if (function_.cluster != std::to_string(kernel_.cluster)) {
+    fault("the clusters of the text are not those of its launch");
+  }
+  if (kernel_.blocks % kernel_.cluster != 0) fault("the grid is not made of clusters");
   for (const EmittedStatement& s : function_.body) statement(s);
+  if (!cluster_reads_.empty()) fault("a block may end while others of its cluster read its memory");
   for (const auto& [parameter, stores] : stores_) {
     for (size_t i = 0; i < stores.size(); ++i) {
       for (size_t j = i; j < stores.size(); ++j) ask_race(stores[i], stores[j], false, true);

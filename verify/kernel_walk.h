@@ -145,6 +145,10 @@ class KernelWalk {
   void arrive_of_block(const Expression& e);
   void note_last(const Expression& to, const Expression& value);
   void last_block(const EmittedStatement& s);
+  // --- clusters (kernel_walk_blocks.cpp)
+  void cluster_barrier();
+  void read_of_cluster(const Expression& at, const Expression& rank, int64_t bytes);
+  void ask_cluster(const MemoryAccess& write, const MemoryAccess& read);
   void ask_joined();
   void record_shared(MemoryAccess a);
 
@@ -212,6 +216,9 @@ class KernelWalk {
     std::string last;   // the variable that tells the last one
   };
   std::optional<Arrival> arrival_;
+  bool all_started_ = false;  // the blocks of the cluster have
+  // Since the last barrier of the cluster: what blocks read of others, and wrote.
+  std::vector<MemoryAccess> cluster_reads_, cluster_writes_;
   bool joining_ = false;  // in what the last block of a group runs
   std::vector<MemoryAccess> joined_reads_;
   bool stored_ = false;            // to a parameter, since the last barrier

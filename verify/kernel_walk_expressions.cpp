@@ -265,6 +265,10 @@ void KernelWalk::record(MemoryAccess a) {
 void KernelWalk::record_shared(MemoryAccess a) {
   if (is_waiting_) return problem("shared memory before an iteration waits: " + a.what);
   const bool reads = a.kind == MemoryAccess::kRead || a.kind == MemoryAccess::kProduct;
+  if (!reads && kernel_.cluster > 1) {
+    for (const MemoryAccess& read : cluster_reads_) ask_cluster(a, read);
+    cluster_writes_.push_back(a);
+  }
   for (const auto* under_way : {&copies_, &bulk_}) {
     for (const MemoryAccess& copy : *under_way) ask_race(copy, a, true, false);
   }
@@ -344,6 +348,12 @@ bool KernelWalk::call(const Expression& e) {
   const size_t count = e.parts.size();
   if (f == "sd::sync_threads") {
     barrier();
+  } else if (f == "sd::cluster_sync") {
+    cluster_barrier();
+  } else if (f == "sd::load_cluster" && count == 3) {
+    read_of_cluster(e.parts[1], e.parts[2], vector_bytes(e.parts[0]));
+  } else if (f == "sd::read_cluster" && count == 2) {
+    read_of_cluster(e.parts[0], e.parts[1], 4);
   } else if (f == "sd::cp_async_wait") {
     if (e.arguments == "0") {  // the thread's own copies are writes of its own now
       for (MemoryAccess& copy : copies_) copy.kind = MemoryAccess::kWrite;

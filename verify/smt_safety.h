@@ -5,7 +5,9 @@
 //           tile that its pointer names
 //   races   no two threads touch the same bytes of shared memory between two barriers, one of them
 //           writing; no copy under way (cp.async) is read or overwritten before it has been waited
-//           for; no two threads of the grid store to the same element of a tensor
+//           for; no two threads of the grid store to the same element of a tensor; nothing that
+//           another block of a cluster reads is written between two barriers of the cluster, nor
+//           does a block end in front of the barrier behind such a read
 //
 // Grid, thread and loop indices are symbols; sizes are the numbers of the text.  Where the syntax
 // or the solver gives up the answer is unknown, never safe.
@@ -28,6 +30,7 @@ struct EmittedKernel {
   int64_t shared_bytes = 0;
   // That each parameter points to, or is a tensor map of, in order.
   std::vector<int64_t> elements;
+  int64_t cluster = 1;  // blocks of a cluster
 };
 
 struct SafetyOptions {

@@ -70,6 +70,11 @@ inline bool near_arena(const Worker& worker, const void* address) {
                     "an operation of %s reads %d bytes at shared offset %llu past the threads; %s "
                     "wrote them and no fence_async_proxy of it followed",
                     a, bytes, at, b);
+    case Conflict::kWriteUnderRemoteRead:
+      return report("shared race", pc,
+                    "%s writes %d bytes at shared offset %llu that another block of the cluster "
+                    "read, with no cluster_sync between",
+                    a, bytes, at);
   }
 }
 

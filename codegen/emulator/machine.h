@@ -1,6 +1,7 @@
-// The state of the emulated machine: one Worker (an OS thread) runs one block at a time, all
-// threads of it as fibers.  Nothing is shared between workers but the buffers, their shadow and the
-// problems.
+// The state of the emulated machine: a Worker runs one block at a time, all threads of it as
+// fibers. The workers of a cluster belong to one OS thread, which runs one until it waits and then
+// another. Nothing is shared between those of different clusters but the buffers, their shadow and
+// the problems.
 #ifndef SUNDOG_EMULATOR_MACHINE_H
 #define SUNDOG_EMULATOR_MACHINE_H
 
@@ -23,7 +24,15 @@ enum class Schedule {
   kRandom,        // both drawn, copy by copy
 };
 
-enum class State : uint8_t { kRunnable, kCollective, kBarrier, kMbarrier, kGridWait, kDone };
+enum class State : uint8_t {
+  kRunnable,
+  kCollective,
+  kBarrier,
+  kMbarrier,
+  kGridWait,
+  kCluster,
+  kDone
+};
 
 struct Copy {
   unsigned char* dst;
@@ -96,6 +105,15 @@ struct PendingBulk {
 
 class Problems;
 class Memory;
+struct Worker;
+
+// Blocks that run at once and have a barrier in common.
+struct Cluster {
+  std::vector<Worker*> blocks;  // by rank
+  int arrived = 0;
+  int line = 0;        // of the first arrival
+  uint32_t phase = 1;  // grows at each barrier
+};
 
 struct Worker {
   // The block.
@@ -107,6 +125,10 @@ struct Worker {
   bool dependent = false;     // kernels before may still run
   bool early = false;         // they do: threads stop at grid_wait
   int threads = 0, warps = 0, live = 0;
+  Cluster* cluster = nullptr;
+  uint32_t end_phase = 0;   // of the cluster, when the last thread ended
+  uint32_t read_phase = 0;  // when another block last read its shared memory; 0: never
+  const void* read_pc = nullptr;
   std::vector<Fiber> fibers;
   Warp warp[32];
   std::vector<GroupProduct> products[32];  // by warp: not yet waited for
@@ -145,6 +167,12 @@ struct Worker {
 
   int warp_of(const Fiber& f) const { return f.thread >> 5; }
 };
+
+inline int live_threads(const Cluster& cluster) {
+  int live = 0;
+  for (const Worker* block : cluster.blocks) live += block->live;
+  return live;
+}
 
 constinit inline thread_local Worker* current_worker = nullptr;
 

@@ -172,7 +172,8 @@ inline void check_convergent(Worker& worker, int line, void* pc) {
     const int thread = warp * 32 + i;
     if (thread >= worker.threads) break;
     const Fiber& other = worker.fibers[static_cast<std::size_t>(thread)];
-    if (other.state == State::kBarrier && worker.lines[warp] != line) {
+    const bool waits = other.state == State::kBarrier || other.state == State::kCluster;
+    if (waits && worker.lines[warp] != line) {
       report("divergence", pc,
              "the lanes of a warp come to different barriers: here and on line %d",
              worker.lines[warp]);
@@ -211,6 +212,81 @@ inline bool meet_block(bool predicate, int line, void* pc) {
 void sync_threads(int line) { meet_block(false, line, SUNDOG_CALLER); }
 bool sync_threads_any(bool predicate, int line) {
   return meet_block(predicate, line, SUNDOG_CALLER);
+}
+
+// --- clusters ---
+
+inline void release_cluster(Cluster& cluster) {
+  cluster.arrived = 0;
+  ++cluster.phase;
+  for (Worker* block : cluster.blocks) {
+    ++block->barriers_met;
+    for (int w = 0; w < block->warps; ++w) block->traces[w].meet(block->banks);
+    if (kChecked) block->shadow.cluster_barrier();
+    for (Fiber& fiber : block->fibers) {
+      if (fiber.thread < block->threads && fiber.state == State::kCluster) {
+        set_runnable(*block, fiber);
+      }
+    }
+  }
+}
+
+// Threads that have returned are not waited for.
+inline void release_cluster_if_complete(Cluster& cluster) {
+  if (cluster.arrived > 0 && cluster.arrived == live_threads(cluster)) release_cluster(cluster);
+}
+
+void cluster_sync(int line) {
+  Worker& worker = *current_worker;
+  check_convergent(worker, line, SUNDOG_CALLER);
+  Cluster& cluster = *worker.cluster;
+  worker.fiber->fenced = false;
+  if (cluster.arrived == 0) cluster.line = line;
+  if (cluster.line != line) {
+    report("divergence", SUNDOG_CALLER,
+           "the threads of a cluster come to different cluster_sync: here and on line %d",
+           cluster.line);
+    abandon_block();
+  }
+  if (++cluster.arrived < live_threads(cluster)) {
+    return wait(worker, State::kCluster, SUNDOG_CALLER);
+  }
+  release_cluster(cluster);
+  maybe_preempt(worker);
+}
+
+void cluster_load(void* dst, const void* src, int bytes, int rank) {
+  Worker& worker = *current_worker;
+  check_aligned(src, bytes, "a load", SUNDOG_CALLER);
+  const auto& blocks = worker.cluster->blocks;
+  if (rank < 0 || static_cast<std::size_t>(rank) >= blocks.size()) {
+    report("out of bounds", SUNDOG_CALLER, "reads of block %d of a cluster of %d", rank,
+           static_cast<int>(blocks.size()));
+    abandon_block();
+  }
+  Worker& owner = *blocks[static_cast<std::size_t>(rank)];
+  // Also that it is inside of the arena, which is as large in every block.
+  const auto offset = static_cast<const unsigned char*>(src) - worker.arena;
+  if (&owner == &worker || offset < 0 ||
+      static_cast<uint64_t>(offset) + static_cast<uint64_t>(bytes) > worker.arena_bytes) {
+    check_shared(worker, src, bytes, Shadow::Kind::kRead, own_actor(worker), SUNDOG_CALLER);
+  } else if (kChecked) {
+    owner.read_phase = worker.cluster->phase;
+    owner.read_pc = SUNDOG_CALLER;
+    Actor other = kNobody;
+    const Conflict conflict = owner.shadow.remote_read(static_cast<uint64_t>(offset), bytes, other);
+    if (conflict == Conflict::kUninitialised) {
+      report("uninitialised read", SUNDOG_CALLER,
+             "reads %d bytes at shared offset %lld of block %d of the cluster that nobody wrote",
+             bytes, static_cast<long long>(offset), rank);
+    } else if (conflict != Conflict::kNone) {
+      report(conflict == Conflict::kInFlight ? "copy in flight" : "shared race", SUNDOG_CALLER,
+             "reads %d bytes at shared offset %lld of block %d of the cluster, written with no "
+             "cluster_sync between",
+             bytes, static_cast<long long>(offset), rank);
+    }
+  }
+  std::memcpy(dst, owner.arena + offset, static_cast<std::size_t>(bytes));
 }
 
 // Counts an arrival at a named barrier; false if it is not complete.

@@ -32,6 +32,7 @@ struct FileLaunch {
   int32_t unit;
   uint32_t grid[3];
   uint32_t block[3];
+  uint32_t cluster;  // blocks, along x
   uint64_t shared_bytes;
   uint64_t first_argument;  // index into arguments
   int32_t argument_count;

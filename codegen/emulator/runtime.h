@@ -180,6 +180,21 @@ struct Totals {
   std::atomic<uint64_t> bank_turns{0}, bank_conflicts{0};
 };
 
+struct LaunchState;
+
+// The workers of one cluster: of one block each.
+struct ClusterRun {
+  explicit ClusterRun(LaunchState& launch);
+  ~ClusterRun();
+  ClusterRun(const ClusterRun&) = delete;
+  ClusterRun& operator=(const ClusterRun&) = delete;
+
+  LaunchState& state;
+  std::vector<std::unique_ptr<Worker>> workers;
+  Cluster cluster;
+  uint64_t number = 0;  // of the cluster in the launch
+};
+
 struct LaunchState {
   const FileLaunch& launch;
   const Kernel& kernel;
@@ -187,12 +202,13 @@ struct LaunchState {
   Memory& memory;
   Problems& problems;
   std::vector<void*> arguments;
-  uint64_t first_block = 0;                    // counted through launches that may overlap
-  std::vector<std::unique_ptr<Worker>> early;  // blocks that started before their turn
-  std::vector<uint64_t> done_early;            // and their numbers, once they are done
+  uint64_t first_block = 0;                        // counted through launches that may overlap
+  std::vector<std::unique_ptr<ClusterRun>> early;  // that started before their turn
+  std::vector<uint64_t> done_early;                // and their numbers, once they are done
   Totals totals;
 
   uint64_t blocks() const { return uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2]; }
+  uint64_t clusters() const { return blocks() / launch.cluster; }
 };
 
 // Prepares a worker for the launch.
@@ -249,25 +265,43 @@ void take_block(Worker& worker, const LaunchState& state, uint64_t number) {
                   static_cast<uint64_t>(state.schedule_number);
 }
 
+ClusterRun::ClusterRun(LaunchState& launch) : state(launch) {
+  for (uint32_t rank = 0; rank < state.launch.cluster; ++rank) {
+    workers.push_back(std::make_unique<Worker>());
+    set_up(*workers.back(), state);
+    workers.back()->cluster = &cluster;
+    cluster.blocks.push_back(workers.back().get());
+  }
+}
+
+ClusterRun::~ClusterRun() {
+  for (const auto& worker : workers) give_back(*worker, state);
+}
+
+// Makes cluster `number` of the launch the next of the workers: neighbours along x.
+void take_cluster(ClusterRun& run, uint64_t number) {
+  run.number = number;
+  for (std::size_t rank = 0; rank < run.workers.size(); ++rank) {
+    take_block(*run.workers[rank], run.state, number * run.workers.size() + rank);
+  }
+}
+
 void work(LaunchState& state) {
   FaultStack faults;
-  Worker worker;
-  set_up(worker, state);
-  current_worker = &worker;
-  const uint64_t blocks = state.blocks();
+  ClusterRun run(state);
+  const uint64_t clusters = state.clusters();
   for (;;) {
     const uint64_t taken = state.totals.next.fetch_add(1, std::memory_order_relaxed);
-    if (taken >= blocks) break;
-    // Blocks may come in any order, too.
-    const uint64_t number = worker.schedule == Schedule::kInOrderEager ? taken : blocks - 1 - taken;
+    if (taken >= clusters) break;
+    // They may come in any order, too.
+    const bool in_order = run.workers[0]->schedule == Schedule::kInOrderEager;
+    const uint64_t number = in_order ? taken : clusters - 1 - taken;
     const auto& ran = state.done_early;
-    if (std::find(ran.begin(), ran.end(), state.first_block + number) != ran.end()) continue;
-    take_block(worker, state, number);
-    start_block(worker, kChecked);
-    end_block(worker);
+    if (std::find(ran.begin(), ran.end(), number) != ran.end()) continue;
+    take_cluster(run, number);
+    start_cluster(run.cluster, kChecked);
+    end_cluster(run.cluster);
   }
-  current_worker = nullptr;
-  give_back(worker, state);
 }
 
 // --- launches that may overlap
@@ -282,39 +316,37 @@ constexpr uint64_t kEarlyBlocks = 3;
 // a guard, and a process is given some 65,000 mappings.
 constexpr uint64_t kMostEarlyThreads = 12288;
 
+uint64_t early_clusters(const LaunchState& state) {
+  return std::min(state.clusters(), state.launch.cluster > 1 ? 1 : kEarlyBlocks);
+}
+
 uint64_t early_threads(const LaunchState& state) {
   const auto& block = state.launch.block;
-  return std::min(state.blocks(), kEarlyBlocks) * block[0] * block[1] * block[2];
+  return early_clusters(state) * state.launch.cluster * block[0] * block[1] * block[2];
 }
 
 void start_early(LaunchState& state) {
   FaultStack faults;
   uint64_t random = request.header->seed * 0x2545f4914f6cdd1du +
                     static_cast<uint64_t>(state.schedule_number * 64 + state.launch_number);
-  const uint64_t blocks = state.blocks(), wanted = std::min(blocks, kEarlyBlocks);
+  const uint64_t clusters = state.clusters(), wanted = early_clusters(state);
   for (uint64_t i = 0; i < wanted; ++i) {
-    // Drawn from the i-th part of the blocks, so that none comes twice.
-    const uint64_t begin = blocks * i / wanted, end = blocks * (i + 1) / wanted;
-    auto worker = std::make_unique<Worker>();
-    set_up(*worker, state);
-    take_block(*worker, state, begin + next_random(random) % (end - begin));
-    worker->early = true;
-    current_worker = worker.get();
-    start_block(*worker, kChecked);
-    current_worker = nullptr;
-    state.early.push_back(std::move(worker));
+    // Drawn from the i-th part of them, so that none comes twice.
+    const uint64_t begin = clusters * i / wanted, end = clusters * (i + 1) / wanted;
+    auto run = std::make_unique<ClusterRun>(state);
+    take_cluster(*run, begin + next_random(random) % (end - begin));
+    for (const auto& worker : run->workers) worker->early = true;
+    start_cluster(run->cluster, kChecked);
+    state.early.push_back(std::move(run));
   }
 }
 
 void finish_early(LaunchState& state) {
   FaultStack faults;
-  for (const auto& worker : state.early) {
-    current_worker = worker.get();
-    resume_block(*worker);
-    end_block(*worker);
-    current_worker = nullptr;
-    give_back(*worker, state);
-    state.done_early.push_back(worker->block_number);
+  for (const auto& run : state.early) {
+    resume_cluster(run->cluster);
+    end_cluster(run->cluster);
+    state.done_early.push_back(run->number);
   }
   state.early.clear();
 }
@@ -323,8 +355,10 @@ void run_launch(LaunchState& state) {
   Answer& answer = request.header->answer;
   answer.launch = state.launch_number;
   finish_early(state);
-  const auto threads = static_cast<int>(
-      std::min<uint64_t>(static_cast<uint64_t>(request.header->threads), state.blocks()));
+  // The stacks of a cluster's blocks are as many pieces of memory, of which a process has only so
+  // many.
+  const uint64_t wanted = static_cast<uint64_t>(request.header->threads) / state.launch.cluster;
+  const auto threads = static_cast<int>(std::min(std::max<uint64_t>(wanted, 1), state.clusters()));
   std::vector<std::thread> helpers;
   for (int i = 1; i < threads; ++i) helpers.emplace_back(work, std::ref(state));
   work(state);

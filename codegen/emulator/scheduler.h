@@ -88,6 +88,7 @@ inline void maybe_preempt(Worker& worker) {
 }
 
 void release_block_barrier_if_complete(Worker& worker);
+void release_cluster_if_complete(Cluster& cluster);
 
 // Where every thread begins and ends.
 inline void thread_main() {
@@ -103,7 +104,9 @@ inline void thread_main() {
   }
   --worker.live;
   set_waiting(worker, *worker.fiber, State::kDone);
+  if (worker.live == 0) worker.end_phase = worker.cluster->phase;
   release_block_barrier_if_complete(worker);
+  release_cluster_if_complete(*worker.cluster);
   switch_away(worker, false);
   __builtin_trap();
 }
@@ -115,12 +118,14 @@ inline void report_deadlock(Worker& worker) {
   for (Fiber& fiber : worker.fibers) {
     if (fiber.thread >= worker.threads || fiber.state == State::kDone) continue;
     in_collective += fiber.state == State::kCollective;
-    in_barrier += fiber.state == State::kBarrier || fiber.state == State::kMbarrier;
+    in_barrier += fiber.state == State::kBarrier || fiber.state == State::kMbarrier ||
+                  fiber.state == State::kCluster;
     if (!first) first = &fiber;
   }
   worker.fiber = first;
   const char* where = first->state == State::kCollective ? "a warp operation"
                       : first->state == State::kMbarrier ? "mbarrier_wait"
+                      : first->state == State::kCluster  ? "cluster_sync"
                       : first->barrier == 0              ? "sync_threads"
                                                          : "a named barrier";
   report("deadlock", first->pc,
@@ -139,10 +144,10 @@ inline void run_threads(Worker& worker) {
   switch_context(worker.main, worker.fiber->context);
 }
 
-// Runs the block `worker.index` from its start to its end, or, if it is an early one, until its
-// threads wait for the kernels before.
+// Makes the threads of the block `worker.index` ready to start.
 inline void start_block(Worker& worker, bool checked) {
   worker.live = worker.threads;
+  worker.end_phase = worker.read_phase = 0;
   worker.runnable_warps = 0;
   worker.abandoned = false;
   std::memset(worker.barriers, 0, sizeof worker.barriers);
@@ -165,25 +170,54 @@ inline void start_block(Worker& worker, bool checked) {
     start_context(fiber.context, worker.stacks.top(i), Stacks::kStackBytes - 4096, thread_main);
     set_runnable(worker, fiber);
   }
-  run_threads(worker);
 }
 
-// Goes on where an early block stopped: the kernels before are done.
-inline void resume_block(Worker& worker) {
-  worker.early = false;
-  bool any = false;
-  for (Fiber& fiber : worker.fibers) {
-    if (fiber.thread >= worker.threads || fiber.state != State::kGridWait) continue;
-    set_runnable(worker, fiber);
-    any = true;
+// Runs the blocks of a cluster, one until it waits and then the next, until none can go on: from
+// their start to their end, or, if they are early ones, until they wait for the kernels before.
+inline void run_cluster(Cluster& cluster) {
+  const auto count = static_cast<int>(cluster.blocks.size());
+  for (bool any = true; any;) {
+    any = false;
+    for (int i = 0; i < count; ++i) {
+      const bool reverse = cluster.blocks[0]->schedule == Schedule::kReverseLate;
+      Worker& worker = *cluster.blocks[static_cast<std::size_t>(reverse ? count - 1 - i : i)];
+      if (worker.abandoned || worker.runnable_warps == 0) continue;
+      current_worker = &worker;
+      run_threads(worker);
+      any = true;
+    }
   }
-  if (any && !worker.abandoned) run_threads(worker);
+  current_worker = nullptr;
 }
 
-// What is wrong with the end of a block.
-inline void end_block(Worker& worker) {
+inline void start_cluster(Cluster& cluster, bool checked) {
+  cluster.arrived = 0;
+  cluster.phase = 1;
+  for (Worker* worker : cluster.blocks) start_block(*worker, checked);
+  run_cluster(cluster);
+}
+
+// Goes on where early blocks stopped: the kernels before are done.
+inline void resume_cluster(Cluster& cluster) {
+  for (Worker* worker : cluster.blocks) {
+    worker->early = false;
+    for (Fiber& fiber : worker->fibers) {
+      if (fiber.thread >= worker->threads || fiber.state != State::kGridWait) continue;
+      set_runnable(*worker, fiber);
+    }
+  }
+  run_cluster(cluster);
+}
+
+// What is wrong with the end of a block; `left`: others of its cluster were abandoned.
+inline void end_block(Worker& worker, bool left) {
   for (int w = 0; w < worker.warps; ++w) worker.traces[w].finish(worker.banks);
-  if (!worker.abandoned && worker.live > 0) report_deadlock(worker);
+  if (!left && worker.live > 0) report_deadlock(worker);
+  if (worker.live == 0 && worker.read_phase >= worker.end_phase) {
+    report("early exit", worker.read_pc,
+           "another block of the cluster reads the shared memory of this one, which may have ended "
+           "by then: no cluster_sync behind the read");
+  }
   for (const PendingBulk& pending : worker.bulk) {
     if (worker.abandoned || worker.live > 0 || pending.landed) continue;
     worker.fiber = &worker.fibers[0];
@@ -191,6 +225,16 @@ inline void end_block(Worker& worker) {
     break;
   }
   worker.fiber = nullptr;
+}
+
+inline void end_cluster(Cluster& cluster) {
+  const bool left = std::any_of(cluster.blocks.begin(), cluster.blocks.end(),
+                                [](const Worker* worker) { return worker->abandoned; });
+  for (Worker* worker : cluster.blocks) {
+    current_worker = worker;
+    end_block(*worker, left);
+  }
+  current_worker = nullptr;
 }
 
 }  // namespace sd::emulator

@@ -7,6 +7,9 @@
 // lane.  The clocks give the same answer for every order in which the emulator happens to run the
 // threads, so a missing barrier is found even where the numbers come out right.
 //
+// Other blocks of a cluster read, and never write.  They see what was written before the last
+// barrier of the cluster, and what they have read since then must not be written.
+//
 // A cell describes one byte, or 16 aligned bytes for as long as all accesses cover them whole
 // (copies and ldmatrix do): last write, the reads since (FastTrack, Flanagan and Freund 2009: one
 // reader while readers are ordered, one slot a warp when not), and an asynchronous copy in flight.
@@ -34,7 +37,8 @@ enum class Conflict {
   kWriteAfterRead,
   kInFlight,
   kUninitialised,
-  kUnfenced
+  kUnfenced,
+  kWriteUnderRemoteRead
 };
 
 class Shadow {
@@ -51,6 +55,30 @@ class Shadow {
     tick_ = 1;
     for (int w = 0; w < warps; ++w) std::fill_n(clock_[w], warps, 1u);
     fences_.assign(static_cast<std::size_t>(warps) * 32, 0);
+    remote_.clear();
+    released_ = 0;
+  }
+
+  // A barrier of the cluster: everything so far is ordered before everything from now on.
+  void cluster_barrier() {
+    const uint32_t all = warps_ == 32 ? ~0u : (1u << warps_) - 1;
+    join(all, all, nullptr);
+    released_ = tick_;
+    remote_.clear();
+  }
+
+  // Notes a read of [offset, offset + bytes) by another block.
+  Conflict remote_read(uint64_t offset, int bytes, Actor& other) {
+    if (remote_.empty()) remote_.assign(whole_.size() * 16, 0);
+    for (uint64_t i = offset; i < offset + static_cast<uint64_t>(bytes); ++i) {
+      remote_[i] = 1;
+      const Cell& cell = split_[i / 16] ? bytes_[i] : whole_[i / 16];
+      other = cell.writer;
+      if (cell.in_flight) return Conflict::kInFlight;
+      if (cell.writer == kNobody) return Conflict::kUninitialised;
+      if (cell.write_epoch >= released_) return Conflict::kReadAfterWrite;
+    }
+    return Conflict::kNone;
   }
 
   // What the thread wrote so far may be read past the threads.
@@ -93,6 +121,11 @@ class Shadow {
   Conflict access(uint64_t offset, int bytes, Kind kind, Actor me, Actor& other) {
     Conflict worst = Conflict::kNone;
     const uint64_t end = offset + static_cast<uint64_t>(bytes);
+    if (!reads(kind) && !remote_.empty() &&
+        std::any_of(&remote_[offset], &remote_[end - 1] + 1, [](uint8_t r) { return r != 0; })) {
+      worst = Conflict::kWriteUnderRemoteRead;
+      other = me;
+    }
     while (offset < end) {
       const uint64_t cell = offset / 16;
       const uint64_t stop = std::min(end, cell * 16 + 16);
@@ -251,6 +284,8 @@ class Shadow {
   std::vector<Cell> whole_, bytes_;
   std::vector<uint8_t> split_;
   std::vector<uint8_t> fences_;  // of each thread, modulo 256
+  std::vector<uint8_t> remote_;  // bytes that other blocks read since the last cluster_barrier
+  uint32_t released_ = 0;        // epochs below it are before that
   std::vector<Crowd> crowds_;
   std::vector<uint32_t> free_crowds_;
 };

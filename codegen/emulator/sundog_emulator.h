@@ -67,6 +67,8 @@ bool sync_threads_any(bool predicate, int line);
 void barrier_sync(int id, int count, int line);
 void barrier_arrive(int id, int count, int line);
 void fence_device();
+void cluster_sync(int line);
+void cluster_load(void* dst, const void* src, int bytes, int rank);
 void copy_start(void* dst, const void* src, int bytes, bool predicate);
 void copy_commit();
 void copy_wait(int groups);
@@ -270,6 +272,21 @@ inline uint32_t atomic_increment(uint32_t* address, uint32_t limit) {
   return emulator::atomic_increment(address, limit);
 }
 inline void fence_device() { emulator::fence_device(); }
+
+// --- clusters ---
+
+inline void cluster_sync(int line = __builtin_LINE()) { emulator::cluster_sync(line); }
+template <class V>
+inline void load_cluster(V& dst, const void* src, int rank) {
+  V value;  // of which the instrumented kernel knows nothing
+  emulator::cluster_load(&value, src, sizeof(V), rank);
+  dst = value;
+}
+inline Real read_cluster(const Real* src, int rank) {
+  Real value;
+  load_cluster(value, src, rank);
+  return value;
+}
 
 // --- asynchronous copies ---
 

@@ -136,6 +136,8 @@ class LayoutPass {
     const Computation& c = x_.computation(id);
     const TensorDecl& decl = x_.graph.tensors[load.tensor].decl;
     if (decl.dtype != c.dtype) return false;
+    // No copy reads the shared memory of another block.
+    if (x_.graph.tensors[load.tensor].role == TensorRole::kCluster) return false;
     const AxisId inner =
         contiguous_factor(x_.graph, x_.kernel, load.tensor, load.index, x_.tile_axes(id));
     int width = 1;

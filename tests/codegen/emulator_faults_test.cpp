@@ -237,7 +237,10 @@ TEST_F(EmulatorFaults, BadLaunchesAreErrors) {
   launch.shared_bytes = 300000;
   EXPECT_EQ(code(launch), ErrorCode::kBadInput);
   launch = good;
-  launch.cluster[0] = 2;
+  launch.cluster[0] = 2;  // of one block
+  EXPECT_EQ(code(launch), ErrorCode::kBadInput);
+  launch.grid[0] = 16;
+  launch.cluster[0] = 16;
   EXPECT_EQ(code(launch), ErrorCode::kUnsupported);
 }
 

@@ -150,5 +150,90 @@ const Slip kSlips[] = {
 
 INSTANTIATE_TEST_SUITE_P(Kernel, BlockSlips, testing::ValuesIn(kSlips), slip_name);
 
+// --- clusters
+
+// The sum over h of X[8, 128] W[128, 40] by 3 clusters of 4 blocks, each of a quarter of it: the
+// blocks keep their parts, and each adds four of the 16 columns.
+constexpr const char* kCluster = R"(
+extern "C" __global__ void __cluster_dims__(4, 1, 1) __launch_bounds__(64)
+g_part(const float* __restrict__ X, float* __restrict__ O) {
+  const int tid = static_cast<int>(threadIdx.x);
+  [[maybe_unused]] const int lane = tid % 32, warp = tid / 32;
+  const int block = static_cast<int>(blockIdx.x);
+  [[maybe_unused]] const int d_o = block / 4;
+  [[maybe_unused]] const int h_s = block % 4;
+  unsigned char* const arena = sd::shared_arena();
+  float* const xs = reinterpret_cast<float*>(arena + 0);
+  float* const t = reinterpret_cast<float*>(arena + 1024);
+  {
+    sd::Vec<float, 2> vec[1];
+    for (int v = 0; v < 2; ++v) {
+      vec[0][v] = X[h_s * 128 + tid * 2 + v];
+    }
+    sd::store_shared(t + tid * 2, vec[0]);
+  }
+  sd::cluster_sync();
+  if (h_s < 4) {
+    const int block = (d_o) * 4 + h_s;
+    [[maybe_unused]] const int d_o = block / 4;
+    [[maybe_unused]] const int d_c = block % 4;
+    float s[2];
+    {
+      for (int i = 0; i < 2; ++i) s[i] = 0.0f;
+      const int n_0 = lane / 8 + warp * 4;
+      const int d_i_1 = lane % 2 * 2;
+      const int h_s_2 = lane / 2 % 4;
+      sd::Vec<float, 2> in_3[1];
+      in_3[0] = {};
+      if (d_o * 16 + d_c * 4 + d_i_1 < 40)
+          sd::load_cluster(in_3[0], t + n_0 * 16 + d_c * 4 + d_i_1, h_s_2);
+      for (int v = 0; v < 2; ++v) {
+        s[v] += sd::to_float(in_3[0][v]) + sd::read_cluster(t + n_0 * 16 + d_i_1 + v, h_s_2);
+      }
+      xs[tid] = s[0];
+    }
+    {
+      const int n_4 = lane / 8 + warp * 4;
+      const int d_i_5 = lane % 2 * 2;
+      if (lane / 2 % 4 == 0 && d_o * 16 + d_c * 4 + d_i_5 < 40) {
+        O[n_4 * 40 + d_o * 16 + d_c * 4 + d_i_5] = s[0];
+      }
+    }
+  }
+  sd::cluster_sync();
+})";
+
+Safety check_cluster(const std::string& text, int64_t cluster = 4) {
+  const EmittedKernel kernel{"g_part", 12, 64, 1024 + 512, {512, 320}, cluster};
+  return check_safety(text, std::span(&kernel, 1));
+}
+
+TEST(KernelWalkClusters, ARightKernelIsSafe) {
+  const Safety safety = check_cluster(kCluster);
+  EXPECT_TRUE(safety.safe()) << to_string(safety);
+  EXPECT_FALSE(check_cluster(kCluster, 2).safe());
+  EXPECT_FALSE(check_cluster(kCluster, 5).safe());
+}
+
+class ClusterSlips : public testing::TestWithParam<Slip> {};
+
+TEST_P(ClusterSlips, AreFaults) {
+  const Safety safety = check_cluster(with_slip(kCluster, GetParam()));
+  EXPECT_FALSE(safety.safe());
+  EXPECT_FALSE(safety.faults.empty()) << to_string(safety);
+}
+
+const Slip kClusterSlips[] = {
+    {"NoBarrierInFront", "sd::cluster_sync();\n  if", "sd::sync_threads();\n  if"},
+    {"NoBarrierBehind", "  sd::cluster_sync();\n}", "  sd::sync_threads();\n}"},
+    {"OnlySomeBlocksCome", "  }\n  sd::cluster_sync();\n}", "  sd::cluster_sync();\n  }\n}"},
+    {"ABlockThatIsNone", "d_c * 4 + d_i_1, h_s_2);", "d_c * 4 + d_i_1, h_s_2 + 1);"},
+    {"BeyondTheArena", "t + n_0 * 16 + d_c", "t + n_0 * 24 + d_c"},
+    {"WrittenWhileOthersRead", "xs[tid] = s[0];", "xs[tid + 200] = s[0];"},
+    {"NoTwoBlocksStoreThere", "const int d_c = block % 4", "const int d_c = block % 2"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Kernel, ClusterSlips, testing::ValuesIn(kClusterSlips), slip_name);
+
 }  // namespace
 }  // namespace sundog::verify
