@@ -498,8 +498,9 @@ class Pricer {
     out_.by_resource = {loading, t[1], units[0], units[1], units[2], units[3], t[3], t[4]};
     double sum = 0, most = 0;
     for (double x : t) sum += x, most = std::max(most, x);
-    // Where blocks queue one starts while others run.
-    if (waves > 1 && most > t[4]) sum -= t[4];
+    // Where blocks queue one starts while others run, if these keep the memory busy.
+    const double share = rate / hbm_peak(m_);
+    if (waves > 1 && most > t[4]) sum -= share * t[4];
     // Of a bulk stage the first rows come long before the last.
     const double pipeline_fill = looped * busy / rate * (bulk_ ? 0.5 : 1);
     const double turns = bulk_ && stage_bytes_ > 0 ? count(p_.loops) * waves * kTurnUsBulk : 0;
