@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 
 #include "search/work.h"
 
@@ -66,6 +67,7 @@ class Ranker {
     drop_dead_ends();
     rank();
     for (RankedTerm& t : table_.terms) t.storable = is_storable(t);
+    if (!store_anything_) store_last_images();
     for (ClassId c : outputs_) table_.outputs.push_back(rank_[c]);
     return std::move(table_);
   }
@@ -195,8 +197,12 @@ class Ranker {
       const bool only_part = b.part != kNoAxis && here == AxisSet::of(b.part);
       if (!here.empty() && !(here == b.all) && !only_part) return false;
     }
-    if (store_anything_) return true;
-    return std::none_of(t.nodes.begin(), t.nodes.end(), [&](const RankedNode& n) {
+    return store_anything_ || !is_image(t);
+  }
+
+  // Whether a single other term determines it, element by element.
+  bool is_image(const RankedTerm& t) const {
+    return std::any_of(t.nodes.begin(), t.nodes.end(), [&](const RankedNode& n) {
       switch (n.node.kind) {
         case NodeKind::kScale:
         case NodeKind::kExp:
@@ -214,6 +220,45 @@ class Ranker {
           return false;
       }
       return false;
+    });
+  }
+
+  // Of a term that nothing reads but an image of it, the image is stored in its place: it is as
+  // large, and worked out once.  Sums of products stay: a library makes those and no image of them.
+  void store_last_images() {
+    std::vector<std::set<int>> readers(table_.terms.size());
+    for (int r = 0; r < table_.size(); ++r) {
+      for (const RankedNode& n : table_.terms[static_cast<size_t>(r)].nodes) {
+        for (int o : n.operands) readers[static_cast<size_t>(o)].insert(r);
+      }
+    }
+    for (int r = 0; r < table_.size(); ++r) {
+      if (sums_products(table_.terms[static_cast<size_t>(r)])) continue;
+      int last = r;
+      while (readers[static_cast<size_t>(last)].size() == 1) {
+        const int reader = *readers[static_cast<size_t>(last)].begin();
+        const RankedTerm& t = table_.terms[static_cast<size_t>(reader)];
+        if (t.storable || t.leaf != LeafKind::kNone || t.inline_only || !is_image(t)) break;
+        if (std::find(outputs_.begin(), outputs_.end(), t.id) != outputs_.end()) break;
+        if (!(t.axes == table_.terms[static_cast<size_t>(r)].axes)) break;
+        last = reader;
+      }
+      RankedTerm& first = table_.terms[static_cast<size_t>(r)];
+      if (last == r || !first.storable) continue;
+      first.storable = false;
+      table_.terms[static_cast<size_t>(last)].storable = true;
+    }
+  }
+
+  // Of two different terms.
+  bool sums_products(const RankedTerm& t) const {
+    const auto multiplies = [](const RankedNode& n) {
+      return n.node.kind == NodeKind::kProduct && n.operands.front() != n.operands.back();
+    };
+    return std::any_of(t.nodes.begin(), t.nodes.end(), [&](const RankedNode& n) {
+      if (n.node.kind != NodeKind::kSum) return false;
+      const auto& summed = table_.terms[static_cast<size_t>(n.operands.back())].nodes;
+      return std::any_of(summed.begin(), summed.end(), multiplies);
     });
   }
 

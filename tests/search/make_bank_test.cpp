@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
+#include "search/term_text.h"
 #include "tests/search/programs.h"
 
 namespace sundog::search {
@@ -24,6 +27,41 @@ TEST_F(MakeBankTest, HoldsTheTermsThatTheOutputsReach) {
   EXPECT_TRUE(made.notes.empty());
   EXPECT_EQ(made.terms, made.run.table.terms.size());
   EXPECT_EQ(made.run.table.outputs.size(), program.outputs.size());
+}
+
+// The normalisation's factor is stored, not the sum that it is made of: nothing else reads that. A
+// product that a library makes is stored as it comes.
+TEST_F(MakeBankTest, TheLastImageOfATermIsStoredInItsPlace) {
+  const auto stored = [&](const Program& program) {
+    std::set<std::string> names;
+    const MadeBank made = make(program);
+    const TermTable& table = made.run.table;
+    for (int r = 0; r < table.size(); ++r) {
+      if (table.terms[static_cast<size_t>(r)].storable) {
+        names.insert(term_name(*made.run.bank, table, r));
+      }
+    }
+    return names;
+  };
+  const auto norm = stored(parse(R"(program norm(n = 64, h = 512, d = 256) {
+  input x: f16[n, h]
+  input w: f16[h, d]
+  q[n] = sum[h](x * x)
+  r[n] = rsqrt(q / size(h) + 1e-6)
+  y[n, d] = sum[h](x * r * w)
+  output y: f16[n, d]
+})"));
+  EXPECT_TRUE(norm.contains("r"));
+  EXPECT_FALSE(norm.contains("q"));
+  const auto product = stored(parse(R"(program relu(n = 64, h = 512, d = 256) {
+  input x: f16[n, h]
+  input w: f16[h, d]
+  p[n, d] = sum[h](x * w)
+  t[n, d] = max(p, 0)
+  y[n] = sum[d](t)
+  output y: f32[n]
+})"));
+  EXPECT_TRUE(product.contains("p"));
 }
 
 TEST_F(MakeBankTest, LongReducedAxesMayBeCut) {

@@ -184,7 +184,7 @@ double peak_bytes() {
 TEST(RediscoverSlowTest, TheLargestSpacesAreExhausted) {
   for (const char* name : {"qk_norm", "qk_norm_safe"}) {
     for (int64_t b : {1, 8, 16}) {
-      const SearchReport report = search(load(name, {{"b", b}}), true, 150000);
+      const SearchReport report = search(load(name, {{"b", b}}), true, 250000);
       EXPECT_EQ(report.stop_reason, "exhausted") << name << " " << b;
     }
   }
