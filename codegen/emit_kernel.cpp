@@ -26,31 +26,44 @@ std::string floor_div(const std::string& x, int64_t d) {
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-// Drops declarations "const int NAME = ...;" of names that nothing else mentions: coordinates that
-// a layout offers and the code around it turned out not to need.
-std::string without_unused(const std::string& text) {
-  std::map<std::string_view, int> mentions;
-  const std::string_view view(text);
-  for (size_t i = 0; i < view.size();) {
-    size_t end = i;
-    while (end < view.size() && is_word(view[end])) ++end;
-    if (end > i) ++mentions[view.substr(i, end - i)];
-    i = std::max(end, i + 1);
+bool mentions(std::string_view text, std::string_view name) {
+  for (size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
+    const size_t end = at + name.size();
+    if ((at == 0 || !is_word(text[at - 1])) && (end == text.size() || !is_word(text[end]))) {
+      return true;
+    }
   }
+  return false;
+}
+
+// What of `text` is as far in as `indent`, up to the first line that is not.
+std::string_view block_of(std::string_view text, size_t indent) {
+  for (size_t i = 0; i < text.size(); i = std::min(text.find('\n', i), text.size() - 1) + 1) {
+    const size_t first = text.find_first_not_of(' ', i);
+    if (first == std::string_view::npos) break;
+    if (text[first] != '\n' && text[first] != '#' && first - i < indent) return text.substr(0, i);
+  }
+  return text;
+}
+
+// Drops declarations "const int NAME = ...;" of names that nothing else in their block mentions:
+// coordinates that a layout offers and the code around it turned out not to need.
+std::string without_unused(const std::string& text) {
+  const std::string_view view(text);
   std::string result;
   bool dropped = false;
   for (size_t i = 0; i < view.size();) {
     const size_t end = std::min(view.find('\n', i), view.size() - 1) + 1;
     const std::string_view line = view.substr(i, end - i);
     constexpr std::string_view kHead = "const int ";
-    const size_t first = line.find_first_not_of(' ');
+    const size_t indent = line.find_first_not_of(' ');
     bool unused = false;
-    if (first != std::string_view::npos && line.substr(first).starts_with(kHead)) {
-      const size_t begin = first + kHead.size();
+    if (indent != std::string_view::npos && line.substr(indent).starts_with(kHead)) {
+      const size_t begin = indent + kHead.size();
       size_t stop = begin;
       while (stop < line.size() && is_word(line[stop])) ++stop;
-      unused = mentions[line.substr(begin, stop - begin)] == 1 &&
-               line.find(", ", stop) == std::string_view::npos;
+      unused = line.find(", ", stop) == std::string_view::npos &&
+               !mentions(block_of(view.substr(end), indent), line.substr(begin, stop - begin));
     }
     if (!unused) result += line;
     dropped |= unused;

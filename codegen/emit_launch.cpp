@@ -19,11 +19,10 @@
 // ends, since its memory has to be there until all have read it.  The first barrier also says that
 // every block of the cluster has started, which distributed shared memory needs.
 //
-// By hand, that was slower than a second kernel wherever it was tried: safe attention of 256 blocks
-// in clusters of 8 took 25.6 us, and with partial results in the workspace 23.9, instead of 17.5
-// with a second kernel, of 128 small blocks in clusters of 16 7.9 to 8.4 instead of 7.3 (H200,
-// 2026-11-30, replays of 30 launches over six sets of inputs).  Fewer blocks run at once where
-// clusters have to fit, and a second kernel that starts early costs little.
+// On an H200 that beats a second kernel only where few blocks run anyway: safe attention of 32
+// blocks in clusters of 4 takes 15.0 us, with a second kernel 16.1, in the last block 15.9; of 256
+// blocks 22.5 instead of 20.0, and products whose blocks fill a multiprocessor up to 1.45 times as
+// long, since a cluster has to fit one group of them (benchmarks/results/h200.md).
 //
 // A pointer to what is written while the launch runs carries no __restrict__: the compiler could
 // move reads through it, which it would take for reads of memory that nobody changes, in front of

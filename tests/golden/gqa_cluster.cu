@@ -145,7 +145,6 @@ gqa_cluster_golden_part(const sd::f16* __restrict__ Q, const sd::f16* __restrict
       // p[q.i, k.i] = exp(s * rsqrt(size(e)) - m)
       sd::Vec<sd::f16, 2> p_[16];
       {
-        const int q_i_9 = lane / 4 + warp * 16;
 #pragma unroll
         for (int r11 = 0; r11 < 8; ++r11) {
 #pragma unroll
@@ -163,7 +162,6 @@ gqa_cluster_golden_part(const sd::f16* __restrict__ Q, const sd::f16* __restrict
       // l[q.i] = sum[k.o, k.i](p)
       {
         {
-          const int q_i_13 = lane / 4 + warp * 16;
 #pragma unroll
           for (int r14 = 0; r14 < 2; ++r14) {
             const float now = m[r14];
