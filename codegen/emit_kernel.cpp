@@ -215,6 +215,7 @@ void KernelEmitter::statements(const std::vector<Statement>& body) {
       await_kernels();
     }
     if (const auto* c = std::get_if<Compute>(&statement.node)) {
+      if (open_.empty() && !is_register_load(c->computation)) end_loads();
       compute(c->computation);
     } else if (const auto* s = std::get_if<Store>(&statement.node)) {
       store(*s, plan_.stores[next_store_++]);
@@ -245,6 +246,10 @@ void KernelEmitter::compute(uint32_t id) {
       async_load(id);
       return;
     case Realisation::kElementwise:
+      if (open_.empty() && is_register_load(id)) {
+        const Mode run = vector_mode(p.iteration);
+        loads_ += slots(p.iteration) / run.extent;
+      }
       if (p.window > 0 && !p.ahead) {
         declare_windows(id);
         fetch_windows(id);
@@ -259,6 +264,18 @@ void KernelEmitter::compute(uint32_t id) {
   }
 }
 
+bool KernelEmitter::is_register_load(uint32_t id) const {
+  const ComputationPlan& p = plan(id);
+  return std::holds_alternative<InputTerm>(kernel_.terms[computation(id).value]) &&
+         p.kind == Realisation::kElementwise && p.in_registers && !p.shared;
+}
+
+// Behind loads to registers that stand together: all are asked for before one is used.
+void KernelEmitter::end_loads() {
+  if (loads_ > 1) out_.line("sd::loads_issued();");
+  loads_ = 0;
+}
+
 // --- loops
 
 // Loads to registers, before the iteration waits for its copies: the two come side by side.
@@ -266,10 +283,7 @@ void KernelEmitter::start_loads(const Loop& loop) {
   for (const Statement& statement : loop.body) {
     const auto* c = std::get_if<Compute>(&statement.node);
     if (c == nullptr) continue;
-    const ComputationPlan& p = plan(c->computation);
-    const Term& value = kernel_.terms[computation(c->computation).value];
-    if (!std::holds_alternative<InputTerm>(value) || p.kind != Realisation::kElementwise) continue;
-    if (!p.in_registers || p.shared) continue;
+    if (!is_register_load(c->computation)) continue;
     compute(c->computation);
     started_.insert(c->computation);
   }

@@ -159,6 +159,8 @@ class KernelEmitter {
   void ring_prologue(const Loop& loop, const std::vector<uint32_t>& ring, const std::string& begin,
                      const std::string& end);
   void compute(uint32_t id);
+  bool is_register_load(uint32_t id) const;
+  void end_loads();
   void start_loads(const Loop& loop);
   void start_accumulators(const Loop& loop);
   std::vector<uint32_t> ring_of(const Loop& loop) const;
@@ -332,6 +334,7 @@ class KernelEmitter {
   bool warpgroups_ = false;                 // some product is one of a warp group
   std::vector<uint32_t> in_flight_;         // products started and not yet waited for
   std::set<uint32_t> started_;              // loads ahead of their place in the statements
+  int64_t loads_ = 0;                       // of a thread, since the last use of one
   std::map<AxisId, std::string> loop_end_;  // of the loops around
   std::map<AxisId, std::string> stage_of_;  // loops with a ring: the variable of its stage
 };

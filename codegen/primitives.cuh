@@ -238,6 +238,12 @@ SD_INLINE void load_stream(V& dst, const void* src, bool there = true) {
   detail::load_stream(word, src, there);
   memcpy(&dst, &word, sizeof(V));
 }
+// Loads that stand in front of this are asked for before what stands behind it is begun.  The
+// assembler moves a load behind what uses an earlier one, and memory is waited for twice; it does
+// not do so over a branch, which is never taken here.
+SD_INLINE void loads_issued() {
+  asm volatile("{ .reg .pred p; .reg .b32 n; mov.b32 n, %ntid.x; setp.eq.b32 p, n, 0; @p trap; }");
+}
 // As store_global, past L1 and first out of L2, for data that is not read again soon.
 template <class V>
 SD_INLINE void store_stream(void* dst, const V& src) {

@@ -213,6 +213,7 @@ inline void load_stream(V& dst, const void* src, bool there = true) {
   dst = V{};
   if (there) load_global(dst, src);
 }
+inline void loads_issued() {}
 template <class V>
 inline void store_global(void* dst, const V& src) {
   emulator::check<V>(dst, emulator::Space::kGlobal, true);

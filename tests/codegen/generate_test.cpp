@@ -381,6 +381,32 @@ TEST(Generate, StreamsWhatIsReadOnce) {
   EXPECT_EQ(kernels_of(twice->cuda).find("load_stream"), std::string::npos);
 }
 
+// A branch keeps the assembler from moving one of several loads behind the use of another.
+TEST(Generate, LoadsThatStandTogetherAreIssuedTogether) {
+  const char* program =
+      "program p(n = 8, h = 512) { input x: f16[n, h] input w: f16[h]\n"
+      "output y: f32[n, h] = x * w - max[h](x) }";
+  const auto kernel = [&](const std::string& first, const std::string& later, int warps) {
+    const auto made =
+        emitted(read(program, "ugraph u of p { kernel k0 grid(n) warps(" + std::to_string(warps) +
+                                  ") {\n" + first + "m[] = max[h](xs) : reg f32\n" + later +
+                                  "o[h] = xs * ws - m : reg f32\nstore o -> y } }"));
+    EXPECT_TRUE(made.ok());
+    return made.ok() ? kernels_of(made->cuda) : "";
+  };
+  const std::string xs = "xs[h] = x : reg f16\n", ws = "ws[h] = w : reg f16\n";
+  const std::string issued = "sd::loads_issued();";
+  const std::string together = kernel(xs + ws, "", 2);
+  const size_t at = together.find(issued);
+  ASSERT_NE(at, std::string::npos) << together;
+  EXPECT_LT(together.find("// ws[h] = w"), at);
+  EXPECT_LT(at, together.find("// m[] = max"));
+  EXPECT_EQ(together.find(issued, at + 1), std::string::npos);
+  // A load at a time, of one vector a thread; of two.
+  EXPECT_EQ(kernel(xs, ws, 2).find(issued), std::string::npos);
+  EXPECT_NE(kernel(xs, ws, 1).find(issued), std::string::npos);
+}
+
 // Names of the program that mean something in CUDA C++, or in the text around.
 TEST(Generate, KeepsClearOfReservedNames) {
   expect_right({"names",

@@ -258,6 +258,7 @@ gqa_safe_golden_join(sd::f16* __restrict__ O, const float* part_m, const float* 
       ms[r1] = sd::to_float(*(part_m + g * 256 + q + k_s_0 * 512 + r1 * 1024));
     }
   }
+  sd::loads_issued();
 
   // top[] = max[k.s](ms)
   float top;

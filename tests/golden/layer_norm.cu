@@ -23,6 +23,7 @@ layer_norm_golden_k0(const sd::f16* __restrict__ X, const sd::f16* __restrict__ 
       }
     }
   }
+  sd::loads_issued();
 
   // s[] = sum[h](xs)
   float s;

@@ -44,6 +44,7 @@ n_trans_golden_k0(const sd::f16* __restrict__ H, const sd::f16* __restrict__ X,
       al[0][v] = in_5[0][v];
     }
   }
+  sd::loads_issued();
 
   // sh[] = sum[h](hs * hs)
   float sh;

@@ -22,6 +22,7 @@ softmax_golden_k0(const sd::f16* __restrict__ X, sd::f16* __restrict__ O) {
       }
     }
   }
+  sd::loads_issued();
 
   // m[] = max[k](xs)
   float m;
