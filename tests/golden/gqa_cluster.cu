@@ -286,6 +286,7 @@ gqa_cluster_golden_part(const sd::f16* __restrict__ Q, const sd::f16* __restrict
         }
       }
     }
+    sd::loads_issued();
 
     // top[q.i] = max[k.s](ms)
     float top[2];
