@@ -105,7 +105,11 @@ class EnoughStack {
   }
 
  private:
+#ifdef __SANITIZE_ADDRESS__
+  static constexpr size_t kBytes = size_t{64} << 20;  // frames of an instrumented tool are larger
+#else
   static constexpr size_t kBytes = size_t{8} << 20;
+#endif
 
   static void* begin(void* self) {
     auto* here = static_cast<EnoughStack*>(self);

@@ -14,7 +14,7 @@ namespace sundog::text {
 
 // How deep terms may be nested, and so how long a chain of operators may be: what walks them takes
 // up to 2.3 KB of stack a level, of the 8 MB that a process has.
-inline constexpr int kMaxTermDepth = 2000;
+inline constexpr int kMaxTermDepth = 3000;
 
 // Whether the numbers are small enough for one more substitution not to overflow; of all indices of
 // the terms from `first` on.

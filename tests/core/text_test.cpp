@@ -168,7 +168,7 @@ TEST(Text, DepthIsLimitedNotTheStack) {
   }
   std::string chain = start + "x";
   for (int i = 0; i < 100'000; ++i) chain += " + x";
-  EXPECT_NE(error_of(chain + " }").find("a chain of more than 2000 operators"), std::string::npos);
+  EXPECT_NE(error_of(chain + " }").find("a chain of more than 3000 operators"), std::string::npos);
   std::string definitions = "program p(n = 2) { input x: f16[n] a0[n] = x\n";
   for (int i = 0; i < 20'000; ++i) {
     definitions += "a" + std::to_string(i + 1) + "[n] = exp(a" + std::to_string(i) + ")\n";
