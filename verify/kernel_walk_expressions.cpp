@@ -389,10 +389,13 @@ bool KernelWalk::call(const Expression& e) {
     if (pointers_[at->name].memory == "shared") fault("a window into shared memory");
     if (end->low != pointers_[at->name].end) fault("a window that goes beyond " + at->name);
     access(MemoryAccess::kRead, first, 0);
-  } else if (f.starts_with("sd::load_") && count == 2) {
+  } else if (f.starts_with("sd::load_") && (count == 2 || count == 3)) {
     const int64_t bytes = vector_bytes(e.parts[0]);
+    const auto present = count == 3 ? condition(e.parts[2]) : std::nullopt;
     if (bytes == 0) problem("the size of a load");
+    if (present) conditions_.push_back(*present);
     access(MemoryAccess::kRead, e.parts[1], bytes);
+    if (present) conditions_.pop_back();
   } else if (f.starts_with("sd::store_") && count == 2) {
     const int64_t bytes = vector_bytes(e.parts[1]);
     if (bytes == 0) problem("the size of a store");

@@ -84,6 +84,22 @@ TEST(SmtSafety, WindowsStayInTheirTensors) {
   EXPECT_FALSE(with("sd::load_window(early[0], scratch, tid, 64);").safe());
 }
 
+// A load that may be skipped reads where its test holds.
+TEST(SmtSafety, PredicatedLoadsStayInTheirTensors) {
+  const std::string last = "scratch[lane / 2 + warp * 16] = acc;";
+  const auto with = [&](const std::string& load) {
+    return check(with_slip(
+        kKernel, {"", last.c_str(), ("sd::Vec<float, 4> early[1];\n" + load + last).c_str()}));
+  };
+  // X has 32,768 elements; threads from 32 on would read beyond them in the last block.
+  const std::string load = "sd::load_stream(early[0], X + n_o * 8192 + tid * 256";
+  const Safety right = with(load + ", tid < 32);");
+  EXPECT_TRUE(right.safe()) << to_string(right);
+  EXPECT_TRUE(with(load + ", n_o * 8192 + tid * 256 < 32768 && tid >= 0);").safe());
+  EXPECT_FALSE(with(load + ", tid < 33);").safe());
+  EXPECT_FALSE(with(load + ");").safe());
+}
+
 class Slips : public testing::TestWithParam<Slip> {};
 
 TEST_P(Slips, AreNotSafe) {
