@@ -137,8 +137,9 @@ void KernelEmitter::copy_async(uint32_t id, const std::string& base) {
     row = "e / " + std::to_string(columns);
     column = "e % " + std::to_string(columns);
   }
-  out_.line("const int row = " + row + ", c = " + column +
-            (piece > 1 ? " * " + std::to_string(piece) : "") + ";");
+  // A tile without axes has no column.
+  out_.line(std::string(tile.axes.empty() ? "[[maybe_unused]] " : "") + "const int row = " + row +
+            ", c = " + column + (piece > 1 ? " * " + std::to_string(piece) : "") + ";");
   const bool partial = total % threads != 0;
   if (partial) out_.open("if (row < " + std::to_string(rows) + ")");
   Coordinates at;

@@ -170,7 +170,8 @@ class Unfuser {
     }
   }
 
-  // Reductions that are an output and nothing else: they need no intermediate.
+  // Reductions that are an output and nothing else: they need no intermediate, unless the output
+  // repeats them along an axis that they reduce.
   void find_reductions_stored_once() {
     std::map<TermId, int> uses;
     std::vector<TermId> roots;
@@ -181,9 +182,12 @@ class Unfuser {
     for (TermId t : reachable(program_.terms, roots)) {
       for (TermId o : operands(program_.terms[t])) ++uses[o];
     }
-    for (TermId r : roots) {
-      if (uses[r] == 1 && std::holds_alternative<ReduceTerm>(program_.terms[r]))
-        stored_once_.insert(r);
+    for (const Output& o : program_.outputs) {
+      const auto* reduce = std::get_if<ReduceTerm>(&program_.terms[o.value]);
+      if (reduce == nullptr || uses[o.value] > 1) continue;
+      AxisSet stored;
+      for (const IndexExpr& e : o.tensor.dims) stored |= e.axis_set();
+      if ((stored & reduce->axes).empty()) stored_once_.insert(o.value);
     }
   }
 

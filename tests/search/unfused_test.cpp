@@ -113,5 +113,26 @@ TEST(UnfusedTest, ShortOnesAndThoseOfManyResultsAreNot) {
   }
 }
 
+// An output may repeat a reduction along the axis that it reduces: it is a copy then.
+TEST(UnfusedTest, OutputsThatRepeatAReductionAreCopies) {
+  const Machine machine = machine_of(*find_device("h200"));
+  for (const char* text :
+       {"program p(n = 4) { input x: f16[n]\n output y: f16[n] = sum[n](x) }",
+        "program p(n = 1) { input x: f16[n]\n output y: f16[n] = max[n](x) }",
+        "program p(m = 3, n = 64) { input x: f16[m, n]\n output y: f32[m, n] = sum[n](x) }",
+        "program p(n = 4096) { input x: f16[n]\n output y: f32[n] = sum[n](x) }"}) {
+    const Program program = parse(text);
+    auto sized = sized_unfused_plan(program, machine);
+    ASSERT_TRUE(sized.ok()) << text;
+    EXPECT_GE(sized->plan.kernels.size(), 2u) << text;
+    const MuGraph graph = finished(program, *std::move(sized));
+    const std::vector<double> got = run(program, &graph), wanted = run(program, nullptr);
+    ASSERT_EQ(got.size(), wanted.size());
+    for (size_t i = 0; i < got.size(); ++i) {
+      EXPECT_NEAR(got[i], wanted[i], 1e-9 * std::fabs(wanted[i])) << text;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sundog::search
