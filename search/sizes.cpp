@@ -27,6 +27,7 @@ namespace {
 constexpr int64_t kAtom = 16;           // rows of the tensor-core atom
 constexpr int64_t kHalfAtom = 8;        // its columns
 constexpr int64_t kWidestTile = 256;    // of an axis that is cut over blocks
+constexpr int64_t kLongestRun = 8192;   // likewise, of a kernel without products
 constexpr int64_t kLongestStep = 1024;  // of a loop, unless it holds the whole axis
 constexpr int64_t kLongestRow = 65536;  // held whole
 constexpr int kMostParts = 64;
@@ -36,13 +37,14 @@ constexpr double kFewCombinations = 64;  // of sizes: all of them are tried
 }  // namespace
 
 std::vector<int64_t> tile_candidates(int64_t extent, bool looped, const Machine& machine,
-                                     bool alone) {
+                                     bool alone, bool products) {
   std::set<int64_t> out;
   if (extent <= 1) return {std::max<int64_t>(extent, 0)};
   if (!looped || !alone) out.insert(1);
   const int64_t widest = looped ? kLongestStep : kWidestTile;
   if (extent <= (looped ? kLongestRow : kWidestTile)) out.insert(extent);
-  for (int64_t t = kAtom; t < extent && t <= widest; t *= 2) out.insert(t);
+  const int64_t longest = looped || products ? widest : kLongestRun;
+  for (int64_t t = kAtom; t < extent && t <= longest; t *= 2) out.insert(t);
   if (!looped || !alone) {
     for (int64_t t : {2, 4, 8}) {
       if (t < extent) out.insert(t);
@@ -108,12 +110,14 @@ class Descent {
       : plan_(plan), profile_(profile), parts_(parts), machine_(machine) {
     const auto loops = std::count_if(plan.splits.begin(), plan.splits.end(),
                                      [](const Split& s) { return s.looped; });
+    const bool products = std::any_of(profile.roles.begin(), profile.roles.end(),
+                                      [](const Role& r) { return r.contraction.has_value(); });
     for (Split& s : plan.splits) {
       if (s.whole_part >= 0) s.extent = parts[static_cast<size_t>(s.whole_part)];
       const int64_t extent = part_extent(s.extent, count(s));
       candidates_.push_back(s.outer == kNoFactor
                                 ? std::vector<int64_t>{extent}
-                                : tile_candidates(extent, s.looped, machine, loops < 2));
+                                : tile_candidates(extent, s.looped, machine, loops < 2, products));
     }
     candidates_.emplace_back(std::begin(kWarpChoices), std::end(kWarpChoices));
     extents_ = priced_extents(plan.kernel);

@@ -20,8 +20,10 @@ struct SizedKernel {
 
 // Tile extents worth trying along an axis of `extent` values.  `alone`: no other axis is looped,
 // with which a step shorter than the tensor-core atom could make a tile that is deep enough.
+// `products`: the kernel has some; without, what threads go through may be long, since nothing is
+// read twice and short blocks cost their start.
 std::vector<int64_t> tile_candidates(int64_t extent, bool looped, const Machine& machine,
-                                     bool alone = true);
+                                     bool alone = true, bool products = true);
 // Numbers of parts worth trying for a reduced axis.
 std::vector<int64_t> part_candidates(int64_t extent, const Machine& machine);
 

@@ -10,13 +10,21 @@ namespace {
 
 struct Function {
   std::string name;
+  void* context;
 };
 using Commands = std::vector<std::function<void()>>;
 
 FakeDevice* g_device = nullptr;
 double g_now_us = 0;
 Commands* g_capture = nullptr;  // where launches go while a graph is captured
-std::map<std::string, std::unique_ptr<Function>> g_functions;
+std::map<std::pair<void*, std::string>, std::unique_ptr<Function>> g_functions;
+
+int ordinal_of(const void* context) {
+  for (int i = 0; i < g_device->count; ++i) {
+    if (g_device->context(i) == context) return i;
+  }
+  return -1;
+}
 
 std::byte* host(DevicePointer pointer) { return reinterpret_cast<std::byte*>(pointer); }
 
@@ -31,14 +39,16 @@ void run_or_capture(std::function<void()> command) {
 int launch(void* function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
            void* stream, void** parameters, void**) {
   if (g_device->fail_launch != 0) return g_device->fail_launch;
-  if (g_device->current != g_device) return 201;  // CUDA_ERROR_INVALID_CONTEXT
+  const auto& [name, context] = *static_cast<Function*>(function);
+  const int ordinal = ordinal_of(context);
+  if (ordinal < 0 || g_device->current != context) return 201;  // CUDA_ERROR_INVALID_CONTEXT
   g_device->stream = stream;
-  const std::string name = static_cast<Function*>(function)->name;
   const auto count = g_device->parameters.find(name);
   std::vector<std::byte*> pointers;
   for (int i = 0; i < (count == g_device->parameters.end() ? 3 : count->second); ++i)
     pointers.push_back(host(*static_cast<DevicePointer*>(parameters[i])));
-  run_or_capture([name, pointers] {
+  run_or_capture([name = name, pointers, ordinal] {
+    g_device->ran_on.push_back(ordinal);
     ++g_device->launches[name];
     g_device->order.push_back(name);
     g_now_us += g_device->cost_us.count(name) != 0 ? g_device->cost_us[name] : 1;
@@ -63,14 +73,16 @@ void fill_device(DriverApi& api) {
   api.driver_version = [](int* version) { return *version = 13000, 0; };
   api.error_name = [](int, const char** text) { return *text = "CUDA_ERROR_FAKE", 0; };
   api.error_string = [](int, const char** text) { return *text = "as the test wants it", 0; };
-  api.device_count = [](int* count) { return *count = 1, 0; };
-  api.device_get = [](int* device, int) { return *device = 0, 0; };
+  api.device_count = [](int* count) { return *count = g_device->count, 0; };
+  api.device_get = [](int* device, int ordinal) { return *device = ordinal, 0; };
   api.device_name = [](char* name, int, int) { return std::strcpy(name, "Fake"), 0; };
   api.device_attribute = [](int* value, int which, int) {
     *value = which == 97 ? 100000 : which == 38 ? 1 << 20 : 2;
     return 0;
   };
-  api.context_retain = [](void** context, int) { return *context = g_device, 0; };
+  api.context_retain = [](void** context, int device) {
+    return *context = g_device->context(device), 0;
+  };
   api.context_release = [](int) { return 0; };
   api.context_set = [](void* context) { return g_device->current = context, 0; };
   api.context_get = [](void** context) { return *context = g_device->current, 0; };
@@ -109,12 +121,14 @@ void fill_memory(DriverApi& api) {
 }
 
 void fill_modules(DriverApi& api) {
-  api.module_load = [](void** module, const void*) { return *module = &g_functions, 0; };
-  api.module_unload = [](void*) { return 0; };
-  api.module_function = [](void** function, void*, const char* name) {
+  api.module_load = [](void** module, const void*) {
+    return ordinal_of(*module = g_device->current) < 0 ? 201 : 0;
+  };
+  api.module_unload = [](void* module) { return module == g_device->current ? 0 : 201; };
+  api.module_function = [](void** function, void* module, const char* name) {
     if (g_device->kernels.count(name) == 0) return 500;
-    auto& made = g_functions[name];
-    if (!made) made = std::make_unique<Function>(Function{name});
+    auto& made = g_functions[{module, name}];
+    if (!made) made = std::make_unique<Function>(Function{name, module});
     return *function = made.get(), 0;
   };
   api.function_set = [](void*, int, int) { return 0; };

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <set>
@@ -30,9 +31,9 @@ class Launch : public testing::Test {
 
   CheckData data(uint64_t seed) const { return twice_data(program_, seed); }
 
-  std::vector<GpuReport> run(std::vector<GpuJob> jobs) {
+  std::vector<GpuReport> run(std::vector<GpuJob> jobs, int ordinal = 0) {
     const DriverApi api = fake_driver(device_);
-    Result<Gpu> gpu = Gpu::open(api, 0);
+    Result<Gpu> gpu = Gpu::open(api, ordinal);
     SUNDOG_CHECK(gpu.ok());
     return measure(*gpu, program_, jobs, data(1), data(2), options_);
   }
@@ -43,6 +44,16 @@ class Launch : public testing::Test {
   FakeDevice device_;
   MeasureOptions options_;
 };
+
+TEST_F(Launch, RunsOnTheDeviceAskedFor) {
+  device_.count = 2;
+  const GpuReport report = run({job_}, 1).front();
+  EXPECT_EQ(report.failure, "");
+  EXPECT_TRUE(report.timed && report.after.passed);
+  EXPECT_FALSE(device_.ran_on.empty());
+  EXPECT_EQ(std::count(device_.ran_on.begin(), device_.ran_on.end(), 1),
+            static_cast<std::ptrdiff_t>(device_.ran_on.size()));
+}
 
 TEST_F(Launch, ChecksAndTimesARightKernel) {
   device_.cost_us["k"] = 7;

@@ -59,6 +59,31 @@ TEST_F(LoadedPlanTest, LaunchesInTheCallersStreamAndContext) {
   EXPECT_TRUE(device.below.empty());
 }
 
+TEST_F(LoadedPlanTest, EachDeviceRunsWhatWasLoadedForIt) {
+  device.count = 3;
+  std::vector<LoadedPlan> plans;
+  for (int ordinal : {0, 1, 2}) {
+    Result<LoadedPlan> plan = LoadedPlan::load(api, ordinal, "cubin", two_kernels());
+    ASSERT_TRUE(plan.ok()) << to_string(plan.error());
+    EXPECT_EQ(plan->ordinal(), ordinal);
+    EXPECT_EQ(device.current, nullptr) << "loading leaves the context as it was";
+    plans.push_back(std::move(*plan));
+  }
+  for (int current : {1, 0, 2}) {  // whatever device the thread works with
+    device.current = device.context(current);
+    for (size_t ordinal : {2u, 0u, 1u}) {
+      device.ran_on.clear();
+      y = 0;
+      ASSERT_TRUE(plans[ordinal].launch(inputs, outputs, workspace, nullptr).ok());
+      EXPECT_EQ(y, 7);
+      EXPECT_EQ(device.ran_on, std::vector<int>(2, static_cast<int>(ordinal)));
+      EXPECT_EQ(device.current, device.context(current));
+    }
+  }
+  EXPECT_TRUE(device.below.empty());
+  EXPECT_EQ(LoadedPlan::load(api, 3, "cubin", two_kernels()).error().code, ErrorCode::kBadInput);
+}
+
 TEST_F(LoadedPlanTest, DependentKernelsHaveLeaveToStartEarly) {
   LaunchPlan plan = two_kernels();
   plan.kernels[2].dependent = true;

@@ -52,6 +52,28 @@ TEST(SizesTest, StepsAreShorterThanTheAtomWhereTwoAxesAreLooped) {
             (std::vector<int64_t>{1, 2, 4, 8, 16, 32}));
 }
 
+// A block that goes through some hundred elements only costs its start again and again.
+TEST(SizesTest, TilesAreLongWhereNothingIsReadTwice) {
+  const auto longest = [](bool products) {
+    return tile_candidates(1 << 20, false, h200(), /*alone=*/true, products).back();
+  };
+  EXPECT_GT(longest(false), 8 * longest(true));
+  const Result<Program> program = parse_program(
+      "program gate(n = 7340032) {\n  input x: bf16[n]\n  input y: bf16[n]\n"
+      "  output z: bf16[n] = silu(x) * y\n}\n",
+      "test.sd");
+  ASSERT_TRUE(program.ok());
+  const Machine machine = h200();
+  GraphPlan plan = unfused_plan(*program);
+  ASSERT_EQ(plan.kernels.size(), 1u);
+  KernelPlan& kernel = plan.kernels.front();
+  const auto sized = size_kernel(kernel, profile(plan.graph, kernel.kernel), {}, machine);
+  ASSERT_TRUE(sized.has_value());
+  const double moved = 3 * 2 * 7340032.0;
+  const double start = machine.launch_us + machine.fill_us;
+  EXPECT_LT(sized->us, start + 1.1 * moved / hbm_peak(machine)) << "near the time of memory";
+}
+
 TEST(SizesTest, FinishedKernelsCoverTheirAxes) {
   for (const auto& [n, h, d] : {std::tuple{8, 64, 64}, {3, 257, 4095}, {1, 127, 48}}) {
     const Program program = matmul(n, h, d);
