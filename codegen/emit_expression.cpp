@@ -186,12 +186,14 @@ void KernelEmitter::prepare_input(Scope& scope, TermId term, const InputTerm& in
       add_unique(tests, condition_text(at, condition, b.taken));
     }
     const std::string element = name + "[" + std::to_string(i) + "]";
-    const std::string from = element + ", " + element_address(input.tensor, input.index, at);
     if (kept(input.tensor)) {
       const auto [rank, address] = cluster_place(input.tensor, input.index, at);
       guarded_load(element, "sd::load_cluster(" + element + ", " + address + ", " + rank + ");",
                    tests);
-    } else if (once) {
+      continue;
+    }
+    const std::string from = element + ", " + element_address(input.tensor, input.index, at);
+    if (once) {
       const std::string test = tests.empty() ? "" : ", " + conjunction(tests);
       out_.line("sd::load_stream(" + from + test + ");");
     } else {
@@ -281,14 +283,11 @@ void KernelEmitter::prepare_local(Scope& scope, TermId term, const LocalTerm& lo
   out_.line("sd::Vec<" + std::string(cuda_type(tile.dtype)) + ", " + std::to_string(width) + "> " +
             name + "[" + std::to_string(slots.vector() / width) + "];");
   for (int i = 0; i < slots.vector() / width; ++i) {
-    Coordinates at = slots.coordinates();
-    Linear& run = at[slots.vector_axis()];
-    std::erase_if(run.items, [](const auto& item) { return item.first == "v"; });
-    run.constant += i * width;
+    const Coordinates at = run_start(slots, i * width);
     std::vector<std::string> tests;
     for (const TileAxis& a : tile.axes) {
       if (covered(slots.layout(), a.axis) <= a.extent) continue;
-      add_unique(tests, at[a.axis].text() + " < " + std::to_string(a.extent));
+      add_unique(tests, at.at(a.axis).text() + " < " + std::to_string(a.extent));
     }
     Linear index = tile_index(tile, at);
     if (p.ring != kNone) index.add(stage_of_.at(p.ring), tile.elements());
@@ -302,16 +301,20 @@ void KernelEmitter::prepare_local(Scope& scope, TermId term, const LocalTerm& lo
 
 // --- values
 
+// Element `v` of the vectors, given by name and width, that hold a thread's run.
+Text KernelEmitter::fetched_element(const Slots& slots,
+                                    const std::pair<std::string, int>& vectors) {
+  const auto& [name, width] = vectors;
+  const std::string w = std::to_string(width);
+  const bool single = slots.vector() == width;
+  return plain("sd::to_float(" + name + "[" + (single ? "0" : "v / " + w) + "][" +
+               (single ? "v" : "v % " + w) + "])");
+}
+
 Text KernelEmitter::read_input(Scope& scope, TermId term, const InputTerm& input,
                                const std::string& guard) {
   const Slots& slots = *scope.slots;
-  if (const auto* vector = scope.vector_of(term)) {
-    const auto& [name, width] = *vector;
-    const std::string w = std::to_string(width);
-    const bool single = slots.vector() == width;
-    return plain("sd::to_float(" + name + "[" + (single ? "0" : "v / " + w) + "][" +
-                 (single ? "v" : "v % " + w) + "])");
-  }
+  if (const auto* vector = scope.vector_of(term)) return fetched_element(slots, *vector);
   std::vector<std::string> tests =
       bound_tests(slots.coordinates(), read_bounds(scope.computation, input));
   AxisSet tile;
@@ -322,11 +325,13 @@ Text KernelEmitter::read_input(Scope& scope, TermId term, const InputTerm& input
     add_unique(tests, std::move(test));
   }
   add_unique(tests, guard);
-  std::string load =
-      "sd::to_float(*(" + element_address(input.tensor, input.index, slots.coordinates()) + "))";
+  std::string load;
   if (kept(input.tensor)) {
     const auto [rank, address] = cluster_place(input.tensor, input.index, slots.coordinates());
     load = "sd::read_cluster(" + address + ", " + rank + ")";
+  } else {
+    load =
+        "sd::to_float(*(" + element_address(input.tensor, input.index, slots.coordinates()) + "))";
   }
   if (tests.empty()) return plain(load);
   const std::string name = out_.fresh("t");
@@ -344,13 +349,7 @@ Text KernelEmitter::read_local(Scope& scope, TermId term, const LocalTerm& local
     const std::string element = array.element(slots.index_in(p.layout));
     return plain(array.dtype == DType::kF32 ? element : "sd::to_float(" + element + ")");
   }
-  if (const auto* vector = scope.vector_of(term)) {
-    const auto& [name, width] = *vector;
-    const std::string w = std::to_string(width);
-    const bool single = slots.vector() == width;
-    return plain("sd::to_float(" + name + "[" + (single ? "0" : "v / " + w) + "][" +
-                 (single ? "v" : "v % " + w) + "])");
-  }
+  if (const auto* vector = scope.vector_of(term)) return fetched_element(slots, *vector);
   const SharedTile& tile = *p.shared;
   std::vector<std::string> tests;
   for (const TileAxis& a : tile.axes) {

@@ -8,10 +8,10 @@
 #include "codegen/emit_kernel.h"
 
 #include <algorithm>
-#include <cctype>
 #include <limits>
 #include <set>
 
+#include "codegen/source_words.h"
 #include "core/check.h"
 
 namespace sundog::codegen {
@@ -24,12 +24,11 @@ std::string floor_div(const std::string& x, int64_t d) {
   return "(" + x + " >= 0 ? " + x + " / " + by + " : -((" + less + " - " + x + ") / " + by + "))";
 }
 
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
 bool mentions(std::string_view text, std::string_view name) {
   for (size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
     const size_t end = at + name.size();
-    if ((at == 0 || !is_word(text[at - 1])) && (end == text.size() || !is_word(text[end]))) {
+    if ((at == 0 || !is_word_character(text[at - 1])) &&
+        (end == text.size() || !is_word_character(text[end]))) {
       return true;
     }
   }
@@ -61,7 +60,7 @@ std::string without_unused(const std::string& text) {
     if (indent != std::string_view::npos && line.substr(indent).starts_with(kHead)) {
       const size_t begin = indent + kHead.size();
       size_t stop = begin;
-      while (stop < line.size() && is_word(line[stop])) ++stop;
+      while (stop < line.size() && is_word_character(line[stop])) ++stop;
       unused = line.find(", ", stop) == std::string_view::npos &&
                !mentions(block_of(view.substr(end), indent), line.substr(begin, stop - begin));
     }
@@ -134,7 +133,7 @@ std::string KernelEmitter::run_joined(const std::string& block, int64_t arena) {
   start_first_windows();
   statements(kernel_.body);
   settle_products();
-  return without_unused(out_.text());
+  return out_.text();
 }
 
 void KernelEmitter::signature(const std::string& name, const std::vector<std::string>& parameters,

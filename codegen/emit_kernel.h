@@ -179,6 +179,7 @@ class KernelEmitter {
   // emit_expression.cpp: terms at one element
   Text value(Scope& scope, TermId term, const std::string& guard);
   Text read_input(Scope& scope, TermId term, const InputTerm& input, const std::string& guard);
+  static Text fetched_element(const Slots& slots, const std::pair<std::string, int>& vectors);
   Text read_local(Scope& scope, TermId term, const LocalTerm& local, const std::string& guard);
   std::string condition_text(const Coordinates& at, const IndexCondition& condition,
                              bool holds = true) const;

@@ -225,12 +225,7 @@ int KernelEmitter::tile_vector(const SharedTile& tile, const Slots& slots) const
 std::vector<Coordinates> KernelEmitter::run_pieces(const Slots& slots, int width) const {
   std::vector<Coordinates> pieces;
   for (int first = 0; first < slots.vector(); first += width) {
-    Coordinates at = slots.coordinates();
-    for (auto& [axis, e] : at) {
-      std::erase_if(e.items, [](const auto& item) { return item.first == "v"; });
-    }
-    if (first > 0) at[slots.vector_axis()].constant += first;
-    pieces.push_back(std::move(at));
+    pieces.push_back(run_start(slots, first));
   }
   return pieces;
 }

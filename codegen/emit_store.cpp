@@ -109,10 +109,7 @@ void KernelEmitter::store_loops(const StoreAccess& access, const Slots& slots) {
   };
   slots.for_each(out_, {}, prepare, body, [&] {
     for (int i = 0; i < access.pieces; ++i) {
-      Coordinates at = slots.coordinates();
-      Linear& run = at[slots.vector_axis()];
-      std::erase_if(run.items, [](const auto& item) { return item.first == "v"; });
-      run.constant += i * access.width;
+      const Coordinates at = run_start(slots, i * access.width);
       out_.line(store_tests(access, at) + (own ? "sd::store_shared(" : "sd::store_global(") +
                 address(at) + ", vec[" + std::to_string(i) + "]);");
     }

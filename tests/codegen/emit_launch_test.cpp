@@ -201,27 +201,7 @@ TEST(EmitLaunch, ALaunchWithItsLastBlocksIsOnePlanEntry) {
 
 // Attention over parts of the keys: maxima, sums and outputs of each part, rescaled when joined.
 TEST(EmitLaunch, JoinsRescaledParts) {
-  const GenerateCase c = {
-      "split_attention",
-      "program p(q = 40, e = 16, f = 24, k = 96) {\n  input Q: f16[q, e]\n  input K: f16[k, e]\n"
-      "  input V: f16[k, f]\n  s[q, k] = sum[e](Q * K)\n  m[q] = max[k](s)\n"
-      "  p[q, k] = exp(s - m)\n  output O: f16[q, f] = sum[k](p * V) / sum[k](p)\n}\n",
-      "ugraph g of p {\n  kernel part grid(q.o, k.s) warps(1) {\n    split q = q.o(3) * q.i(16)\n"
-      "    split k = k.s(3) * k.o(2) * k.i(16)\n    qs[q.i, e] = Q : shared f16\n"
-      "    loop k.o stages(2) {\n      ks[k.i, e] = K : shared f16\n"
-      "      vs[k.i, f] = V : shared f16\n"
-      "      t[q.i, k.i] = sum[e](qs * ks) : reg f32 mma(m16n8k16)\n"
-      "      m[q.i] = max[k.o, k.i](t) : reg f32\n      p[q.i, k.i] = exp(t - m) : shared f16\n"
-      "      o[q.i, f] = sum[k.o, k.i](p * vs) : reg f32 mma(m16n8k16) rescale m\n"
-      "      l[q.i] = sum[k.o, k.i](p) : reg f32 rescale m\n    }\n"
-      "    store m -> pm : f32[k.s, q]\n    store l -> pl : f32[k.s, q]\n"
-      "    store o -> po : f32[k.s, q, f]\n  }\n"
-      "  kernel join grid(q.o) warps(1) via last_block {\n    split q = q.o(3) * q.i(16)\n"
-      "    ms[k.s, q.i] = pm : shared f32\n    top[q.i] = max[k.s](ms) : shared f32\n"
-      "    w[k.s, q.i] = exp(ms - top) : shared f32\n"
-      "    total[q.i] = sum[k.s](w * pl) : shared f32\n"
-      "    out[q.i, f] = sum[k.s](w * po) : reg f32\n    r[q.i, f] = out / total : reg f32\n"
-      "    store r -> O\n  }\n}\n"};
+  const GenerateCase c = split_attention("grid(q.o) warps(1) via last_block", "f");
   const GenerateOutcome outcome = run_exact(c);
   EXPECT_TRUE(outcome.passed) << outcome.failure;
   EXPECT_TRUE(outcome.residues_passed) << outcome.residues;

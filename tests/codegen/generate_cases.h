@@ -11,6 +11,13 @@ struct GenerateCase {
   std::string graph;    // text
 };
 
+// Attention over three parts of the keys, the last of which is short: maxima, sums and outputs of
+// each part, rescaled when they are joined.  `join`: what a kernel that joins them says of its
+// blocks, "grid(q.o) warps(1) via last_block"; `columns`: the factor of f in its tiles, and `split`
+// the statement that makes it, if it is not f itself.
+GenerateCase split_attention(const std::string& join, const std::string& columns,
+                             const std::string& split = "");
+
 struct GenerateOutcome {
   bool passed = false;
   double max_rel_error = 0;
