@@ -7,6 +7,7 @@
 #include "cli/kernel_run.h"
 #include "cli/load.h"
 #include "cli/schedule_check.h"
+#include "verify/interface.h"
 #include "verify/small_sizes.h"
 #include "verify/verdict.h"
 

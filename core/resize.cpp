@@ -7,6 +7,7 @@
 #include "core/arithmetic.h"
 #include "core/check.h"
 #include "core/resize_index.h"
+#include "core/size_relations.h"
 
 namespace sundog {
 namespace {
@@ -67,6 +68,7 @@ class ClassFinder {
       // One that is longer or shorter than the dimension, as where tensors are put side by side and
       // a condition says which is read, stays so much longer or shorter.
       const bool runs = read.size() == 1 && extents_[declared[0].axis] != extents_[read[0].axis];
+      if (runs && literals_ == LiteralPolicy::kScale) return;
       if (runs && literals_ != LiteralPolicy::kPin && runs_along(decl, e)) return;
       for (size_t i = 0; i < read.size(); ++i) tie(declared[i].axis, read[i].axis);
       return;
@@ -78,6 +80,7 @@ class ClassFinder {
       tie(declared[0].axis, e.sizes[0].axis);
       return;
     }
+    if (literals_ == LiteralPolicy::kScale && reads_piece(decl, e, extents_)) return;
     if (literals_ != LiteralPolicy::kPin && runs_along(decl, e)) return;
     pin(decl);
     pin(e);
@@ -131,15 +134,16 @@ class ClassFinder {
   std::vector<uint8_t> pinned_;
 };
 
-// Copies a term graph with every index expression and condition mapped.
-template <class Index, class Condition>
-std::vector<TermId> copy_terms(const TermGraph& from, TermGraph& to, Index&& index,
+// Copies a term graph with every index expression (of reads, and of indices as values) and
+// condition mapped.
+template <class Read, class Index, class Condition>
+std::vector<TermId> copy_terms(const TermGraph& from, TermGraph& to, Read&& read, Index&& index,
                                Condition&& condition) {
   std::vector<TermId> now;
   for (TermId id = 0; id < from.size(); ++id) {
     Term term = from[id];
     if (auto* input = std::get_if<InputTerm>(&term)) {
-      for (IndexExpr& e : input->index) e = index(e);
+      for (IndexExpr& e : input->index) e = read(e);
     } else if (auto* value = std::get_if<IndexTerm>(&term)) {
       value->index = index(value->index);
     } else if (auto* apply = std::get_if<ApplyTerm>(&term)) {
@@ -158,6 +162,12 @@ std::vector<TermId> copy_terms(const TermGraph& from, TermGraph& to, Index&& ind
     now.push_back(to.push(std::move(term)));
   }
   return now;
+}
+
+// The index with the literal that stands for its constant, if one does.
+IndexExpr with_moved_constant(IndexExpr e, const Literals& literals) {
+  if (std::abs(e.constant) > 1) e.constant = literals.moved(e.constant).value_or(e.constant);
+  return e;
 }
 
 // Axes of a condition whose extents may make up its constant.
@@ -183,6 +193,9 @@ class KernelResizer {
     }
     return result;
   }
+
+  // A shift of a read is a literal of the program, or stays.
+  IndexExpr read(const IndexExpr& e) const { return with_moved_constant(index(e), literals_); }
 
   // Conditions on tiles have constants such as 63 in `k.o * 128 <= q.o * 64 + 63`: the last index
   // of the tile at q.o.  Those follow the tile; what is left beside them is at most 1, or a literal
@@ -350,6 +363,15 @@ AxisClasses axis_classes(const Program& program, LiteralPolicy literals) {
   return ClassFinder(program, literals).run();
 }
 
+std::vector<SizeForm> size_forms(const std::vector<AxisTies::Form>& forms, uint32_t first) {
+  std::vector<SizeForm> result;
+  for (const AxisTies::Form& form : forms) {
+    result.push_back(SizeForm::of(form.root + first) * form.scale +
+                     SizeForm::of_constant(form.offset));
+  }
+  return result;
+}
+
 Program with_extents(const Program& program, const std::vector<int64_t>& new_extents,
                      const Literals& literals) {
   SUNDOG_CHECK(new_extents.size() == program.axes.size());
@@ -374,11 +396,10 @@ Program with_extents(const Program& program, const std::vector<int64_t>& new_ext
   for (TensorDecl& input : result.inputs) input = resized(input, old_extents, new_extents);
   result.terms = TermGraph();
   const auto index = [&](const IndexExpr& e) { return resized(e, old_extents, new_extents); };
+  const auto read = [&](const IndexExpr& e) { return with_moved_constant(index(e), literals); };
   const std::vector<TermId> now =
-      copy_terms(program.terms, result.terms, index, [&](IndexCondition c) {
-        const int64_t constant = c.expr.constant;
-        c.expr = index(c.expr);
-        if (std::abs(constant) > 1) c.expr.constant = literals.moved(constant).value_or(constant);
+      copy_terms(program.terms, result.terms, read, index, [&](IndexCondition c) {
+        c.expr = read(c.expr);
         return c;
       });
   for (Output& output : result.outputs) {
@@ -436,7 +457,8 @@ Result<MuGraph> with_sizes(const MuGraph& graph, const MuSizes& sizes, const Lit
     KernelResizer resizer(graph.kernels[k], kernel, old_axes, new_axes, literals);
     kernel.terms = TermGraph();
     const std::vector<TermId> now = copy_terms(
-        graph.kernels[k].terms, kernel.terms, [&](const IndexExpr& e) { return resizer.index(e); },
+        graph.kernels[k].terms, kernel.terms, [&](const IndexExpr& e) { return resizer.read(e); },
+        [&](const IndexExpr& e) { return resizer.index(e); },
         [&](const IndexCondition& c) { return resizer.condition(c); });
     for (Computation& c : kernel.computations) c.value = now[c.value];
     resize_statements(kernel.body, resizer);

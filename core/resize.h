@@ -5,9 +5,9 @@
 // factors) follow the new extents.  A literal does not follow anything, so it pins (LiteralPolicy):
 // an axis that is read shifted, strided or windowed keeps its extent, as does the dimension that it
 // reads.  Or the two change together, and only the window stays: of x[2 * l + kk] the extent of the
-// dimension remains 2 * size(l) plus what it was.  A literal of a condition may move with the
-// extents too (core/resize_literals.h).  Two axes that index the same dimension with the same
-// extent are tied and change together.
+// dimension remains 2 * size(l) plus what it was.  Literals of conditions and shifts may also move
+// with the extents, by relations between several (core/size_relations.h).  Two axes that index the
+// same dimension with the same extent are tied and change together.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,7 @@
 #include "core/mugraph.h"
 #include "core/program.h"
 #include "core/resize_literals.h"
+#include "core/size_solver.h"
 #include "core/status.h"
 
 namespace sundog {
@@ -29,6 +30,9 @@ struct AxisClasses {
   std::vector<AxisTies::Form> forms;  // per axis; the root is class_of
 };
 AxisClasses axis_classes(const Program& program, LiteralPolicy literals = LiteralPolicy::kPin);
+// Under kScale several classes may be related.  The extent of each axis as a function of those of
+// the classes; `first` is the number of the first axis among the unknowns.
+std::vector<SizeForm> size_forms(const std::vector<AxisTies::Form>& forms, uint32_t first = 0);
 
 // The program with these extents, one an axis: tensors, parameters and splits follow.  Strides that
 // were given keep their order, without padding.
@@ -71,7 +75,9 @@ struct Shrunk {
 };
 
 // require: check(graph, program).ok().  Errors: as with_sizes; literals that cannot move.
+// `above`: extents of the program's axes; those that may be larger are.
 Result<Shrunk> shrink(const MuGraph& graph, const Program& program, ShrinkPolicy policy,
-                      LiteralPolicy literals = LiteralPolicy::kFollow);
+                      LiteralPolicy literals = LiteralPolicy::kFollow,
+                      const std::vector<int64_t>& above = {});
 
 }  // namespace sundog

@@ -1,21 +1,17 @@
-// Literals of index conditions at other sizes.
+// Literals of index conditions and of shifted reads at other sizes.
 //
 // `k > q - 1024` has a literal that no size goes into.  It may stay (then the axes that it is
 // compared with keep their extents), or it is taken as one more size of the program, which moves
-// with the extents.  A choice of new values keeps what the conditions say: each holds always, never
-// or sometimes where it did, literals keep their order, those that are close (1023 and 1024) their
-// differences, and one that aligns the ends of two axes (44 in `k <= q + 44`, where k is 77 and q
-// is 33) keeps doing so if it can.  NOLINT(sundog-mirror): tested with core/resize.h
+// with the extents (core/size_relations.h).  NOLINT(sundog-mirror): tested with core/resize.h
 #pragma once
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "core/program.h"
+#include "core/axis.h"
 
 namespace sundog {
 
@@ -23,7 +19,8 @@ namespace sundog {
 enum class LiteralPolicy : uint8_t {
   kPin,     // it keeps its value, and they their extents
   kFollow,  // in an index: the dimension and the axis that runs along it change together
-  kScale,   // so there, and in a condition it moves with them
+  // In an index that runs along one axis, and in a condition, it moves with the extents.
+  kScale,
   // As kFollow, and axes whose size is a value keep it: some literal may stand for it.
   kKeepSizes,
 };
@@ -46,27 +43,7 @@ class Literals {
   std::vector<std::pair<int64_t, int64_t>> moved_;
 };
 
-// Magnitudes above 1 of the constants of index conditions whose other parts follow the extents,
-// sorted.
-std::vector<int64_t> scalable_literals(const Program& program);
-
-// Axes that stand in a condition with such a literal.
-AxisSet axes_of_literals(const Program& program);
-
 // Whether a condition is on the difference of two axes.
 bool compares_two_axes(const IndexExpr& e);
-
-// By how much axes that are compared in conditions must differ for fit_literals to keep their ends
-// aligned as they are; 1 if no literal aligns any.
-int64_t room_between_compared(const Program& program);
-
-// New values for the literals of all programs, which have the new extents beside them (one entry an
-// axis), the old ones if these say the same there.  `step`: first try values that are congruent to
-// the old ones modulo it.  Nothing if no small values keep what the conditions say.
-struct ResizedProgram {
-  const Program& program;
-  std::vector<int64_t> new_extents;
-};
-std::optional<Literals> fit_literals(std::span<const ResizedProgram> programs, int64_t step = 1);
 
 }  // namespace sundog

@@ -6,6 +6,7 @@
 
 #include "core/check.h"
 #include "core/resize.h"
+#include "core/size_relations.h"
 #include "core/via.h"
 
 // Shrinking picks an extent for each class of axes, the smallest at which every kernel can still
@@ -15,8 +16,9 @@
 namespace sundog {
 namespace {
 
-// An axis that is compared with a literal needs values on either side of it.
-constexpr int64_t kRoomForLiterals = 7;
+// Extents of axes that literals relate which are looked through; more where tiles are kept, which
+// may be large.
+constexpr int64_t kMostFew = 256, kMostKept = 1 << 16;
 constexpr int64_t kMostTie = 32;  // tried as what tied kernels have in common
 
 // How one kernel splits one axis.
@@ -201,37 +203,42 @@ std::set<FactorOf> tied_factors(const MuGraph& graph) {
 class Shrinker {
  public:
   Shrinker(const MuGraph& graph, const Program& program, ShrinkPolicy policy,
-           LiteralPolicy literals)
+           LiteralPolicy literals, const std::vector<int64_t>& above)
       : graph_(graph),
         program_(program),
         policy_(policy),
         literals_(literals),
+        above_(above),
+        classes_(axis_classes(program, literals)),
         tied_(tied_factors(graph)),
-        sizes_(sizes_of(graph)) {
-    if (literals == LiteralPolicy::kScale) compared_ = axes_of_literals(program);
-    if (literals == LiteralPolicy::kScale) room_between_ = room_between_compared(program);
-  }
+        sizes_(sizes_of(graph)) {}
 
   Result<Shrunk> run() {
-    const AxisClasses classes = axis_classes(program_, literals_);
     for (AxisId a = 0; a < program_.axes.size(); ++a) {
-      if (classes.pinned[a] != 0) used_.insert(sizes_.axes[a]);
+      if (classes_.pinned[a] != 0) used_.insert(sizes_.axes[a]);
     }
-    for (const std::vector<AxisId>& members : members_of(classes)) {
-      shrink_class(members, classes.forms);
+    std::vector<std::vector<AxisId>> related;
+    std::optional<SizeSystem> system;
+    if (literals_ == LiteralPolicy::kScale) {
+      const RelatedProgram all[] = {{program_, size_forms(classes_.forms)}};
+      system.emplace(extents(program_), all);
     }
+    for (std::vector<AxisId>& members : members_of_classes()) {
+      if (system && system->concerns(members[0])) {
+        related.push_back(std::move(members));
+      } else {
+        shrink_class(members);
+      }
+    }
+    std::optional<Literals> literals = Literals();
+    if (!related.empty()) literals = shrink_related(related, *system);
+    if (!literals) return unsupported("its literals have no counterparts at small sizes");
     for (AxisId a = static_cast<AxisId>(program_.axes.size()); a < graph_.axes.size(); ++a) {
       shrink_partial(a);
     }
     const std::vector<int64_t> extents(
         sizes_.axes.begin(),
         sizes_.axes.begin() + static_cast<std::ptrdiff_t>(program_.axes.size()));
-    std::optional<Literals> literals = Literals();
-    if (literals_ == LiteralPolicy::kScale) {
-      const ResizedProgram resized[] = {{program_, extents}};
-      literals = fit_literals(resized, tile_step());
-      if (!literals) return unsupported("its literals have no counterparts at small sizes");
-    }
     Result<MuGraph> graph = with_sizes(graph_, sizes_, *literals);
     if (!graph.ok()) return graph.error();
     // Where two kernels no longer cut an axis alike, the second is launched; it means the same.
@@ -256,31 +263,17 @@ class Shrinker {
     }
   }
 
-  bool is_compared(const std::vector<AxisId>& members) const {
-    return std::any_of(members.begin(), members.end(),
-                       [&](AxisId axis) { return compared_.has(axis); });
-  }
-  int64_t longest(const std::vector<AxisId>& members) const {
-    int64_t extent = 0;
-    for (const AxisId axis : members) extent = std::max(extent, graph_.axes[axis].extent);
-    return extent;
-  }
-
-  // The classes that may change, the axis that the others follow first; those that are compared
-  // with literals by length, so that a longer axis stays longer.
-  std::vector<std::vector<AxisId>> members_of(const AxisClasses& classes) const {
+  // The classes that may change, of each the axis first that the others follow.
+  std::vector<std::vector<AxisId>> members_of_classes() const {
     std::map<AxisId, std::vector<AxisId>> by_root;
     for (AxisId a = 0; a < program_.axes.size(); ++a) {
-      if (classes.pinned[a] == 0) by_root[classes.class_of[a]].push_back(a);
+      if (classes_.pinned[a] == 0) by_root[classes_.class_of[a]].push_back(a);
     }
     std::vector<std::vector<AxisId>> result;
     for (auto& [root, members] : by_root) {
       std::iter_swap(members.begin(), std::find(members.begin(), members.end(), root));
       result.push_back(std::move(members));
     }
-    const auto length = [&](const auto& m) { return is_compared(m) ? longest(m) : 0; };
-    std::stable_sort(result.begin(), result.end(),
-                     [&](const auto& x, const auto& y) { return length(x) < length(y); });
     return result;
   }
 
@@ -291,45 +284,91 @@ class Shrinker {
                         [&](int64_t extent) { return used_.contains(extent); });
   }
 
-  void shrink_class(const std::vector<AxisId>& members, const std::vector<AxisTies::Form>& forms) {
+  std::vector<Split> splits_of_class(const std::vector<AxisId>& members) const {
     std::vector<Split> splits;
-    for (AxisId a : members) {
+    for (const AxisId a : members) {
       for (Split& split : splits_of(graph_, a)) {
         split.tied = tied_.contains({split.kernel, split.factors[0]});
         splits.push_back(std::move(split));
       }
     }
-    const bool compared = is_compared(members);
-    const int64_t original = graph_.axes[members[0]].extent;
-    if (compared && longest(members) > compared_length_) {
-      compared_length_ = longest(members);
-      least_compared_ = next_compared_;
+    return splits;
+  }
+
+  // Of the members of a class, whose first has the extent `root`.
+  std::vector<int64_t> extents_of(const std::vector<AxisId>& members, int64_t root) const {
+    std::vector<int64_t> extents;
+    for (const AxisId a : members) extents.push_back(classes_.forms[a].at(root));
+    return extents;
+  }
+
+  // Whether a class may be as small: two of each axis, and more than there are to be.
+  bool has_enough(const std::vector<AxisId>& members, const std::vector<int64_t>& extents) const {
+    for (size_t i = 0; i < members.size(); ++i) {
+      if (extents[i] < 2 || (!above_.empty() && extents[i] <= above_[members[i]])) return false;
     }
-    for (int64_t root = compared ? least_compared_ : 2; root < original; ++root) {
-      std::vector<int64_t> extents;
-      for (const AxisId a : members) extents.push_back(forms[a].at(root));
-      if (*std::min_element(extents.begin(), extents.end()) < 2 || !are_new(extents)) continue;
-      const auto fits = refit_all(splits, forms, root);
-      if (fits.empty() && !splits.empty()) continue;
-      for (size_t i = 0; i < splits.size(); ++i) take(splits[i], fits[i]);
-      for (size_t i = 0; i < members.size(); ++i) sizes_.axes[members[i]] = extents[i];
-      used_.insert(extents.begin(), extents.end());
-      if (compared) next_compared_ = std::max(next_compared_, extents[0] + room_between_);
+    return true;
+  }
+
+  void take_class(const std::vector<AxisId>& members, const std::vector<Split>& splits,
+                  int64_t root) {
+    const auto fits = refit_all(splits, root);
+    for (size_t i = 0; i < fits.size(); ++i) take(splits[i], fits[i]);
+    const std::vector<int64_t> extents = extents_of(members, root);
+    for (size_t i = 0; i < members.size(); ++i) sizes_.axes[members[i]] = extents[i];
+    used_.insert(extents.begin(), extents.end());
+  }
+
+  void shrink_class(const std::vector<AxisId>& members) {
+    const std::vector<Split> splits = splits_of_class(members);
+    const int64_t original = graph_.axes[members[0]].extent;
+    for (int64_t root = 2; root < original; ++root) {
+      const std::vector<int64_t> extents = extents_of(members, root);
+      if (!has_enough(members, extents) || !are_new(extents)) continue;
+      if (refit_all(splits, root).empty() && !splits.empty()) continue;
+      take_class(members, splits, root);
       return;
     }
     for (const AxisId a : members) used_.insert(graph_.axes[a].extent);
   }
 
+  // Classes that literals relate, all at once; nothing if they can only stay as they are.
+  std::optional<Literals> shrink_related(const std::vector<std::vector<AxisId>>& classes,
+                                         SizeSystem& system) {
+    const bool few = policy_ == ShrinkPolicy::kFewElements;
+    std::vector<std::vector<Split>> splits;
+    for (const std::vector<AxisId>& members : classes) {
+      splits.push_back(splits_of_class(members));
+      const int64_t original = graph_.axes[members[0]].extent;
+      std::vector<int64_t> values;
+      for (int64_t root = 2; root < std::min(original, few ? kMostFew : kMostKept); ++root) {
+        if (!has_enough(members, extents_of(members, root))) continue;
+        if (!refit_all(splits.back(), root).empty() || splits.back().empty()) {
+          values.push_back(root);
+        }
+      }
+      system.allow(members[0], std::move(values));
+    }
+    const auto choice = system.choose(few ? used_ : std::set<int64_t>(), tile_step(classes));
+    if (!choice) return std::nullopt;
+    for (size_t i = 0; i < classes.size(); ++i) {
+      const AxisId root = classes[i][0];
+      if (choice->extents[root] == graph_.axes[root].extent) continue;
+      take_class(classes[i], splits[i], choice->extents[root]);
+    }
+    return choice->literals;
+  }
+
   // Of each split, or nothing if one of them cannot be as it was.
   std::vector<std::vector<int64_t>> refit_all(const std::vector<Split>& splits,
-                                              const std::vector<AxisTies::Form>& forms,
                                               int64_t root) const {
     const bool any =
         std::any_of(splits.begin(), splits.end(), [](const Split& s) { return s.tied; });
     for (int64_t tie = any ? 1 : 0; tie <= (any ? kMostTie : 0); ++tie) {
       std::vector<std::vector<int64_t>> fits;
       for (const Split& split : splits) {
-        auto factors = refit(split, forms[split.axis].at(root), policy_, split.tied ? tie : 0);
+        const int64_t extent = classes_.forms[split.axis].at(root);
+        auto factors = refit(split, extent, policy_, split.tied ? tie : 0);
         if (!factors) break;
         fits.push_back(*std::move(factors));
       }
@@ -340,13 +379,15 @@ class Shrinker {
 
   // Where a literal stands in a tile is kept: with tiles of their own extents it moves by whole
   // ones.
-  int64_t tile_step() const {
-    if (policy_ != ShrinkPolicy::kKeepTiles) return 1;
+  int64_t tile_step(const std::vector<std::vector<AxisId>>& classes) const {
     int64_t step = 1;
-    for (const Kernel& kernel : graph_.kernels) {
-      for (const AxisId axis : compared_) {
-        for (const AxisId factor : factors_of(kernel, axis)) {
-          step = std::lcm(step, kernel.factors[factor].stride);
+    if (policy_ != ShrinkPolicy::kKeepTiles) return step;
+    for (const std::vector<AxisId>& members : classes) {
+      for (const AxisId axis : members) {
+        for (const Kernel& kernel : graph_.kernels) {
+          for (const AxisId factor : factors_of(kernel, axis)) {
+            step = std::lcm(step, kernel.factors[factor].stride);
+          }
         }
       }
     }
@@ -374,12 +415,9 @@ class Shrinker {
   const Program& program_;
   const ShrinkPolicy policy_;
   const LiteralPolicy literals_;
+  const std::vector<int64_t>& above_;
+  const AxisClasses classes_;
   const std::set<FactorOf> tied_;
-  AxisSet compared_;  // with literals that move
-  // A longer axis that is compared gets `next_compared_` at least, one that is as long as the last
-  // one what that one got at least.
-  int64_t room_between_ = 1, compared_length_ = 0;
-  int64_t least_compared_ = kRoomForLiterals, next_compared_ = kRoomForLiterals;
   MuSizes sizes_;
   std::set<int64_t> used_;
 };
@@ -387,8 +425,8 @@ class Shrinker {
 }  // namespace
 
 Result<Shrunk> shrink(const MuGraph& graph, const Program& program, ShrinkPolicy policy,
-                      LiteralPolicy literals) {
-  return Shrinker(graph, program, policy, literals).run();
+                      LiteralPolicy literals, const std::vector<int64_t>& above) {
+  return Shrinker(graph, program, policy, literals, above).run();
 }
 
 }  // namespace sundog

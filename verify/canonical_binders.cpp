@@ -388,6 +388,7 @@ Element Forms::opened(ElementId id) {
 }
 
 Element Forms::simplified(Element e) {
+  if (forms_[e.guard].terms.size() == 1) e.body = where(forms_[e.guard].terms[0], e.body);
   while (const std::optional<Merge> merge = mergeable(e.binders, e.guard, {e.guard, e.body})) {
     e.guard = substitute(e.guard, merge->map);
     e.body = substitute(e.body, merge->map);

@@ -450,6 +450,10 @@ Monomial Forms::product(const Monomial& a, const Monomial& b) {
 
 // No rule applies to the product: what reduced() finds nothing in.
 bool Forms::is_plain(const Monomial& m) const {
+  const bool guarded =
+      m.exponent != 0 && std::any_of(m.powers.begin(), m.powers.end(), [&](const auto& item) {
+        return atoms_[item.first].kind == AtomKind::kCondition;
+      });
   for (const auto& [id, power] : m.powers) {
     const AtomKind kind = atoms_[id].kind;
     if (kind == AtomKind::kSqrt && (power > 1 || power < -1)) return false;
@@ -460,11 +464,16 @@ bool Forms::is_plain(const Monomial& m) const {
     const bool log = e.exponent == 0 && e.powers.size() == 1 && e.powers[0].second == 1 &&
                      atoms_[e.powers[0].first].kind == AtomKind::kLog;
     if (log && e.coefficient.is_integer()) return false;
+    if (!guarded) continue;
+    for (const auto& [atom, power] : e.powers) {
+      if (decides(m, atom)) return false;
+    }
   }
   return true;
 }
 
-// One step of: S^2 = v for S = sqrt(v); D * 1/D = 1; c^2 = c for a condition; exp(k log v) = v^k.
+// One step of: S^2 = v for S = sqrt(v); D * 1/D = 1; c^2 = c and c * exp(c * x) = c * exp(x) for a
+// condition; exp(k log v) = v^k.
 std::optional<FormId> Forms::reduced(const Monomial& m) {
   for (size_t i = 0; i < m.powers.size(); ++i) {
     const auto [id, power] = m.powers[i];
@@ -484,6 +493,9 @@ std::optional<FormId> Forms::reduced(const Monomial& m) {
       rest.powers[i].second = 1;
       return normal(std::move(rest));
     }
+  }
+  if (const FormId exponent = where(m, m.exponent); exponent != m.exponent) {
+    return normal({m.coefficient, m.powers, exponent});
   }
   for (const Monomial& e : forms_[m.exponent].terms) {
     const bool log = e.exponent == 0 && e.powers.size() == 1 && e.powers[0].second == 1 &&

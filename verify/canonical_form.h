@@ -143,9 +143,14 @@ class Forms {
   bool equal(FormId a, FormId b);
   Sign sign(FormId a) const;
   Sign sign_of_atom(AtomId a) const;
-  // Whether each tile of the first factors of a split has an index inside the axis: asked about a
-  // split and how many of its factors.
-  using HasElements = std::function<bool(SplitId, size_t)>;
+  // What is known of tiles.
+  struct HasElements {
+    // Whether each tile of the first factors of a split has an index inside the axis: asked about
+    // a split and how many of its factors.
+    std::function<bool(SplitId, size_t)> tile;
+    // Whether `index relation 0` for all values of its variables.
+    std::function<bool(IndexRelation, IndexId)> always;
+  };
   // Whether the form is positive, sums over tiles that have elements included.
   bool is_positive(FormId a, const HasElements& tiles);
   // Whether a maximum has an element that no condition but those tiles can take away.
@@ -188,6 +193,9 @@ class Forms {
   std::optional<FormId> reduced(const Monomial& m);
   Monomial product(const Monomial& a, const Monomial& b);
   bool is_plain(const Monomial& m) const;
+  std::optional<bool> known_where(AtomId condition, AtomId holds) const;
+  std::optional<bool> decides(const Monomial& m, AtomId of) const;
+  FormId where(const Monomial& m, FormId a);
   bool over_limit();
 
   // functions

@@ -136,6 +136,58 @@ FormId Forms::sqrt(FormId a) {
   return multiply(factor, of_atom(intern_atom(AtomKind::kSqrt, {rest})));
 }
 
+// --- conditions on indices
+
+// Whether a condition holds (true) or fails where another holds, as the same or the opposite one;
+// nothing if it is neither.
+std::optional<bool> Forms::known_where(AtomId condition, AtomId holds) const {
+  if (condition == holds) return true;
+  constexpr auto kAtMost = static_cast<uint32_t>(IndexRelation::kNotPositive);
+  const std::vector<uint32_t>&a = atoms_[condition].data, &b = atoms_[holds].data;
+  if (a[0] != kAtMost || b[0] != kAtMost) return {};
+  // i <= 0 is not 1 - i <= 0.
+  const Indices::Index &i = indices[a[1]], &j = indices[b[1]];
+  if (i.constant + j.constant != 1) return {};
+  const bool opposite = std::equal(
+      i.items.begin(), i.items.end(), j.items.begin(), j.items.end(),
+      [](const auto& x, const auto& y) { return x.first == y.first && x.second == -y.second; });
+  if (opposite) return false;
+  return {};
+}
+
+// Whether the conditions among the factors of m decide one of `of`.
+std::optional<bool> Forms::decides(const Monomial& m, AtomId of) const {
+  if (atoms_[of].kind != AtomKind::kCondition) return {};
+  for (const auto& [atom, power] : m.powers) {
+    if (atoms_[atom].kind != AtomKind::kCondition) continue;
+    if (const std::optional<bool> known = known_where(of, atom)) return known;
+  }
+  return {};
+}
+
+// The form where the conditions among the factors of m hold: c * f(c) = c * f(1).
+FormId Forms::where(const Monomial& m, FormId a) {
+  std::vector<Monomial> kept;
+  bool changed = false;
+  for (Monomial e : forms_[a].terms) {
+    bool vanishes = false;
+    const size_t before = e.powers.size();
+    std::erase_if(e.powers, [&](const auto& item) {
+      const std::optional<bool> known = decides(m, item.first);
+      vanishes = vanishes || known == false;
+      return known.has_value();
+    });
+    changed = changed || e.powers.size() != before;
+    if (!vanishes) kept.push_back(std::move(e));
+  }
+  if (!changed) return a;
+  FormId result = 0;
+  for (Monomial& e : kept) result = add(result, of_monomial(std::move(e)));
+  return result;
+}
+
+// --- functions without laws
+
 FormId Forms::call(uint32_t function, FormId a) {
   return of_atom(intern_atom(AtomKind::kCall, {function, a}));
 }
@@ -248,7 +300,17 @@ std::optional<IndexAtomId> Forms::inside_of(AtomId condition) {
 bool Forms::holds_at_zero(AtomId condition, const std::vector<VarId>& binders,
                           const HasElements& tiles) {
   const std::optional<IndexAtomId> position = inside_of(condition);
-  if (!position) return false;
+  if (!position) {  // `k <= q + 240` at the first k of a tile
+    IndexMap first;
+    for (const VarId v : binders) {
+      first.emplace(indices.atom(IndexAtom::kVariable, v), indices.constant(0));
+    }
+    std::vector<VarId> touched = binders;
+    std::sort(touched.begin(), touched.end());
+    const std::vector<uint32_t> data = atoms_[condition].data;
+    return tiles.always(static_cast<IndexRelation>(data[0]),
+                        substitute_index(data[1], first, touched));
+  }
   const IndexAtom atom = indices.atom(*position);
   size_t free = 0;
   for (size_t i = 0; i < atom.parts.size(); ++i) {
@@ -259,7 +321,7 @@ bool Forms::holds_at_zero(AtomId condition, const std::vector<VarId>& binders,
     free += bound ? 0 : 1;
   }
   if (free == atom.parts.size()) return false;
-  return free == 0 || tiles(atom.what, free);
+  return free == 0 || tiles.tile(atom.what, free);
 }
 
 bool Forms::is_positive(const Monomial& m, const std::vector<VarId>& binders,

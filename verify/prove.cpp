@@ -10,6 +10,7 @@
 #include "core/join.h"
 #include "core/resize.h"
 #include "verify/implication.h"
+#include "verify/interface.h"
 #include "verify/small_sizes.h"
 #include "verify/symbolic_mugraph.h"
 

@@ -14,11 +14,14 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "core/arithmetic.h"
 #include "core/evaluate.h"
 #include "core/resize.h"
+#include "core/size_relations.h"
 #include "verify/float_inputs.h"
+#include "verify/interface.h"
 
 namespace sundog::verify {
 namespace {
@@ -29,31 +32,11 @@ constexpr int kSizeSets = 2;
 // hundred terms takes seconds.
 constexpr double kExactWork = 4096;
 constexpr double kCheapWork = 128;
-// An axis that is compared with a literal that moves needs values on either side of it.
-constexpr int64_t kRoomForLiterals = 5;
+// Extents of axes that literals relate which are looked through.
+constexpr int64_t kMostRelated = 256;
 // Where a literal keeps axes large, the smallest sizes may still be too many for an exact test.
 constexpr double kMostExactWork = 1 << 15;
 const std::string kTooLarge = "literals keep it too large for an exact test, at ";
-
-struct TensorPair {
-  const TensorDecl* first;
-  const TensorDecl* second;
-};
-
-std::vector<TensorPair> shared_tensors(const Program& a, const Program& b) {
-  std::vector<TensorPair> pairs;
-  for (const TensorDecl& x : a.inputs) {
-    for (const TensorDecl& y : b.inputs) {
-      if (x.name == y.name) pairs.push_back({&x, &y});
-    }
-  }
-  for (const Output& x : a.outputs) {
-    for (const Output& y : b.outputs) {
-      if (x.tensor.name == y.tensor.name) pairs.push_back({&x.tensor, &y.tensor});
-    }
-  }
-  return pairs;
-}
 
 // Classes of the axes of both programs, those of the second after those of the first.
 class JointClasses {
@@ -61,8 +44,7 @@ class JointClasses {
   JointClasses(const Program& a, const Program& b, LiteralPolicy literals)
       : offset_(static_cast<uint32_t>(a.axes.size())),
         ties_(a.axes.size() + b.axes.size()),
-        pinned_(a.axes.size() + b.axes.size(), 0),
-        compared_(pinned_.size(), 0) {
+        pinned_(a.axes.size() + b.axes.size(), 0) {
     add(a, literals, 0);
     add(b, literals, offset_);
     for (const TensorPair& pair : shared_tensors(a, b)) {
@@ -73,25 +55,26 @@ class JointClasses {
 
   uint32_t of_second(AxisId axis) const { return axis + offset_; }
   AxisTies::Form form(uint32_t axis) const { return ties_.of(axis); }
-  bool pinned(uint32_t root) const { return any(pinned_, root); }
-  // With a literal that moves.
-  bool compared(uint32_t root) const { return any(compared_, root); }
-
- private:
-  bool any(const std::vector<uint8_t>& marks, uint32_t root) const {
-    for (uint32_t i = 0; i < marks.size(); ++i) {
-      if (marks[i] != 0 && ties_.of(i).root == root) return true;
+  bool pinned(uint32_t root) const {
+    for (uint32_t i = 0; i < pinned_.size(); ++i) {
+      if (pinned_[i] != 0 && ties_.of(i).root == root) return true;
     }
     return false;
   }
+  // Of the axes of the first or of the second program.
+  std::vector<AxisTies::Form> forms(bool second) const {
+    std::vector<AxisTies::Form> result;
+    const auto end = static_cast<uint32_t>(second ? pinned_.size() : offset_);
+    for (uint32_t i = second ? offset_ : 0; i < end; ++i) result.push_back(ties_.of(i));
+    return result;
+  }
+
+ private:
   void tie(uint32_t a, uint32_t b, int64_t scale, int64_t offset) {
     if (!ties_.tie(a, b, scale, offset)) pinned_[a] = pinned_[b] = 1;
   }
   void add(const Program& program, LiteralPolicy literals, uint32_t offset) {
     const AxisClasses classes = axis_classes(program, literals);
-    if (literals == LiteralPolicy::kScale) {
-      for (const AxisId axis : axes_of_literals(program)) compared_[axis + offset] = 1;
-    }
     for (uint32_t i = 0; i < classes.class_of.size(); ++i) {
       const AxisTies::Form& form = classes.forms[i];
       if (form.root != i) tie(i + offset, form.root + offset, form.scale, form.offset);
@@ -110,13 +93,13 @@ class JointClasses {
 
   uint32_t offset_;
   AxisTies ties_;
-  std::vector<uint8_t> pinned_, compared_;
+  std::vector<uint8_t> pinned_;
 };
 
 // What goes for all axes of a class: the extent of its root, and the least that leaves each axis
 // `least` or what it has.
 struct ClassBounds {
-  int64_t extent = 0, least = 0, longest = 0;
+  int64_t extent = 0, least = 0;
 };
 
 std::map<uint32_t, ClassBounds> bounds_of(const JointClasses& classes, const Program& a,
@@ -128,9 +111,8 @@ std::map<uint32_t, ClassBounds> bounds_of(const JointClasses& classes, const Pro
       const int64_t extent = p.axes[i].extent;
       const int64_t of_root = (extent - form.offset) / form.scale;
       const int64_t wanted = std::min(least, extent) - form.offset;
-      const auto [at, is_new] = bounds.emplace(form.root, ClassBounds{of_root, 1, extent});
+      const auto [at, is_new] = bounds.emplace(form.root, ClassBounds{of_root, 1});
       at->second.extent = std::min(at->second.extent, of_root);
-      at->second.longest = std::max(at->second.longest, extent);
       at->second.least = std::max(at->second.least, (wanted + form.scale - 1) / form.scale);
     }
   };
@@ -139,50 +121,79 @@ std::map<uint32_t, ClassBounds> bounds_of(const JointClasses& classes, const Pro
   return bounds;
 }
 
+struct Sizes {
+  std::vector<int64_t> first, second;  // of the axes of both programs
+  Literals literals;
+  std::map<uint32_t, int64_t> related;  // roots of classes that literals relate, and their extents
+};
+
+// What the sizes of both programs say about each other, over the roots of their classes.
+SizeSystem system_of(const JointClasses& classes, const Program& a, const Program& b) {
+  std::vector<int64_t> all = extents(a);
+  for (const Axis& axis : b.axes) all.push_back(axis.extent);
+  const RelatedProgram programs[] = {{a, size_forms(classes.forms(false))},
+                                     {b, size_forms(classes.forms(true))}};
+  return SizeSystem(all, programs);
+}
+
 // Extents of both programs: distinct primes from `least` on for the classes, never more than there
-// are.  Those that are compared with literals keep their order by length.
-void assign(const Program& a, const Program& b, int64_t least, LiteralPolicy literals,
-            std::vector<int64_t>* first, std::vector<int64_t>* second) {
+// are.  Those that literals relate are chosen with them, and larger than `before`; nothing if these
+// can only stay.
+std::optional<Sizes> assign(const Program& a, const Program& b, int64_t least,
+                            LiteralPolicy literals, const Sizes& before) {
   const JointClasses classes(a, b, literals);
-  const auto bounds = bounds_of(classes, a, b, least);
-  std::vector<uint32_t> roots;
-  for (const auto& [root, bound] : bounds) roots.push_back(root);
-  const auto length = [&](uint32_t root) {
-    return classes.compared(root) ? bounds.at(root).longest : 0;
-  };
-  std::stable_sort(roots.begin(), roots.end(),
-                   [&](uint32_t x, uint32_t y) { return length(x) < length(y); });
-  const int64_t room = std::max(room_between_compared(a), room_between_compared(b));
+  std::optional<SizeSystem> system;
+  if (literals == LiteralPolicy::kScale) system = system_of(classes, a, b);
   std::map<uint32_t, int64_t> chosen;
-  int64_t next = least, next_compared = least + kRoomForLiterals;
-  for (const uint32_t root : roots) {
-    const ClassBounds& bound = bounds.at(root);
-    const bool compared = classes.compared(root);
-    if (classes.pinned(root) || bound.extent < least) {
-      chosen[root] = bound.extent;
+  std::vector<uint32_t> related;
+  std::set<int64_t> used;
+  int64_t next = least;
+  for (const auto& [root, bound] : bounds_of(classes, a, b, least)) {
+    chosen[root] = bound.extent;
+    if (classes.pinned(root) || bound.extent < least) continue;
+    if (system && system->concerns(root)) {
+      const auto last = before.related.find(root);
+      const int64_t first = last == before.related.end() ? bound.least : last->second + 1;
+      std::vector<int64_t> values;
+      for (int64_t v = first; v < std::min(bound.extent, kMostRelated); ++v) {
+        values.push_back(v);
+      }
+      system->allow(root, std::move(values));
+      related.push_back(root);
       continue;
     }
-    int64_t from = std::max(compared ? next_compared : next, bound.least);
+    int64_t from = std::max(next, bound.least);
     while (!is_prime(static_cast<uint64_t>(from))) ++from;
     chosen[root] = std::min(from, bound.extent);
-    (compared ? next_compared : next) = from + (compared ? room : 1);
+    used.insert(chosen[root]);
+    next = from + 1;
+  }
+  Sizes sizes;
+  if (!related.empty()) {
+    const auto choice = system->choose(used);
+    if (!choice) return std::nullopt;
+    for (const uint32_t root : related) {
+      chosen[root] = sizes.related[root] = choice->extents[root];
+    }
+    sizes.literals = choice->literals;
   }
   const auto extent = [&](const Axis& axis, uint32_t joint) {
     const AxisTies::Form form = classes.form(joint);
     return std::min(form.at(chosen[form.root]), axis.extent);
   };
-  for (AxisId i = 0; i < a.axes.size(); ++i) first->push_back(extent(a.axes[i], i));
+  for (AxisId i = 0; i < a.axes.size(); ++i) sizes.first.push_back(extent(a.axes[i], i));
   for (AxisId i = 0; i < b.axes.size(); ++i) {
-    second->push_back(extent(b.axes[i], classes.of_second(i)));
+    sizes.second.push_back(extent(b.axes[i], classes.of_second(i)));
   }
+  return sizes;
 }
 
 // Where one side has a plain axis and the other factors, the axis follows the factors.
-bool reconcile(const Program& a, const Program& b, std::vector<int64_t>* first,
-               std::vector<int64_t>* second, Program* small_a, Program* small_b) {
+bool reconcile(const Program& a, const Program& b, Sizes* sizes, Program* small_a,
+               Program* small_b) {
   for (int trial = 0; trial < 4; ++trial) {
-    *small_a = with_extents(a, *first);
-    *small_b = with_extents(b, *second);
+    *small_a = with_extents(a, sizes->first, sizes->literals);
+    *small_b = with_extents(b, sizes->second, sizes->literals);
     bool changed = false, agree = true;
     for (const TensorPair& pair : shared_tensors(*small_a, *small_b)) {
       for (size_t d = 0; d < pair.first->extents.size(); ++d) {
@@ -191,11 +202,11 @@ bool reconcile(const Program& a, const Program& b, std::vector<int64_t>* first,
         agree = false;
         AxisId axis;
         if (pair.first->dims[d].is_axis(&axis)) {
-          changed |= (*first)[axis] != y;
-          (*first)[axis] = y;
+          changed |= sizes->first[axis] != y;
+          sizes->first[axis] = y;
         } else if (pair.second->dims[d].is_axis(&axis)) {
-          changed |= (*second)[axis] != x;
-          (*second)[axis] = x;
+          changed |= sizes->second[axis] != x;
+          sizes->second[axis] = x;
         }
       }
     }
@@ -205,14 +216,17 @@ bool reconcile(const Program& a, const Program& b, std::vector<int64_t>* first,
   return false;
 }
 
-bool respects_classes(const Program& p, const std::vector<int64_t>& extents,
-                      LiteralPolicy literals) {
-  const AxisClasses classes = axis_classes(p, literals);
+// Whether the sizes are as the classes of each program want them, and its relations.
+bool respects(const Program& p, const std::vector<int64_t>& extents, const Literals& literals,
+              LiteralPolicy policy) {
+  const AxisClasses classes = axis_classes(p, policy);
   for (AxisId i = 0; i < p.axes.size(); ++i) {
     if (classes.pinned[i] && extents[i] != p.axes[i].extent) return false;
     if (extents[i] != classes.forms[i].at(extents[classes.class_of[i]])) return false;
   }
-  return true;
+  if (policy != LiteralPolicy::kScale) return true;
+  const RelatedProgram related[] = {{p, size_forms(classes.forms)}};
+  return SizeSystem(sundog::extents(p), related).allows(extents, literals);
 }
 
 // Whether a literal pins an axis; an axis without a choice of extents is pinned too, and no matter.
@@ -225,16 +239,6 @@ bool has_literals(const Program& program) {
 }
 
 bool is_small(const Program& program) { return work(program) <= kExactWork; }
-
-std::string tensor_mismatch(const TensorDecl& a, const TensorDecl& b, const char* kind) {
-  const std::string name = std::string(kind) + " '" + a.name + "'";
-  if (a.dtype != b.dtype) {
-    return name + " is " + std::string(sundog::name(b.dtype)) + " instead of " +
-           std::string(sundog::name(a.dtype));
-  }
-  if (a.extents != b.extents) return name + " has another shape";
-  return {};
-}
 
 // One more step of the outermost factor of each axis, in every kernel.
 Result<MuGraph> enlarged(const MuGraph& graph, const Program& program, LiteralPolicy policy,
@@ -263,11 +267,7 @@ Result<MuGraph> enlarged(const MuGraph& graph, const Program& program, LiteralPo
       sizes.factors[k][factors[0]] += by / graph.kernels[k].factors[factors[0]].stride;
     }
   }
-  std::vector<std::pair<int64_t, int64_t>> same;  // literals that have moved already
-  if (policy == LiteralPolicy::kScale) {
-    for (const int64_t literal : scalable_literals(program)) same.emplace_back(literal, literal);
-  }
-  return with_sizes(graph, sizes, Literals(std::move(same)));
+  return with_sizes(graph, sizes);
 }
 
 std::string sizes_and_literals(const Program& program, const Literals& literals) {
@@ -279,31 +279,25 @@ std::string sizes_and_literals(const Program& program, const Literals& literals)
 std::vector<SmallCase> cases_of(const Program& program, const Program& candidate,
                                 LiteralPolicy policy, std::string* too_large) {
   std::vector<SmallCase> cases;
+  Sizes before;
   for (int set = 0; set < kSizeSets; ++set) {
-    std::vector<int64_t> first, second;
-    assign(program, candidate, 2 + set, policy, &first, &second);
+    std::optional<Sizes> chosen = assign(program, candidate, 2 + set, policy, before);
+    if (!chosen) continue;
+    before = *chosen;
     const auto respected = [&] {
-      return respects_classes(program, first, policy) &&
-             respects_classes(candidate, second, policy);
+      return respects(program, chosen->first, chosen->literals, policy) &&
+             respects(candidate, chosen->second, chosen->literals, policy);
     };
     if (!respected()) continue;
     Program a, b;
-    if (!reconcile(program, candidate, &first, &second, &a, &b) || !respected()) continue;
-    std::optional<Literals> literals = Literals();
-    if (policy == LiteralPolicy::kScale) {
-      const ResizedProgram resized[] = {{program, first}, {candidate, second}};
-      literals = fit_literals(resized);
-      if (!literals) continue;
-      a = with_extents(program, first, *literals);
-      b = with_extents(candidate, second, *literals);
-    }
-    std::string sizes = sizes_and_literals(a, *literals);
+    if (!reconcile(program, candidate, &*chosen, &a, &b) || !respected()) continue;
+    std::string sizes = sizes_and_literals(a, chosen->literals);
     if (!cases.empty() && cases.back().sizes == sizes) continue;
     if (work(a) > kMostExactWork || work(b) > kMostExactWork) {
       *too_large = sizes;
       return {};
     }
-    cases.push_back({std::move(a), std::move(b), std::move(sizes), literals->moves()});
+    cases.push_back({std::move(a), std::move(b), std::move(sizes), chosen->literals.moves()});
   }
   return cases;
 }
@@ -313,19 +307,25 @@ Status add_cases(const Program& program, const MuGraph& candidate, LiteralPolicy
                  std::vector<SmallCase>* cases, std::string* too_large) {
   Result<Shrunk> shrunk = shrink(candidate, program, ShrinkPolicy::kFewElements, policy);
   if (!shrunk.ok()) return shrunk.error();
-  const auto add = [&](Program p, MuGraph g) {
+  const auto add = [&](Program p, MuGraph g, const Literals& literals) {
     if (!check(g, p).ok()) return;  // sizes that this structure cannot have
-    std::string sizes = sizes_and_literals(p, shrunk->literals);
+    std::string sizes = sizes_and_literals(p, literals);
     if (work(p) > kMostExactWork) {
       *too_large = std::move(sizes);
       return;
     }
-    cases->push_back({std::move(p), std::move(g), std::move(sizes), shrunk->literals.moves()});
+    cases->push_back({std::move(p), std::move(g), std::move(sizes), literals.moves()});
   };
+  add(shrunk->program, shrunk->graph, shrunk->literals);
+  if (policy == LiteralPolicy::kScale) {
+    const std::vector<int64_t> above = extents(shrunk->program);
+    Result<Shrunk> larger = shrink(candidate, program, ShrinkPolicy::kFewElements, policy, above);
+    if (larger.ok()) add(larger->program, larger->graph, larger->literals);
+    return {};
+  }
   std::vector<int64_t> larger;
   Result<MuGraph> graph = enlarged(shrunk->graph, shrunk->program, policy, &larger);
-  add(shrunk->program, shrunk->graph);
-  if (graph.ok()) add(with_extents(shrunk->program, larger), *std::move(graph));
+  if (graph.ok()) add(with_extents(shrunk->program, larger), *std::move(graph), Literals());
   return {};
 }
 
@@ -355,89 +355,6 @@ std::string sizes_text(const Program& program) {
   return text;
 }
 
-std::string interface_mismatch(const Program& program, const Program& candidate) {
-  for (const TensorDecl& input : candidate.inputs) {
-    const auto at = find_input(program, input.name);
-    if (!at) return "the program has no input '" + input.name + "'";
-    std::string reason = tensor_mismatch(program.inputs[*at], input, "input");
-    if (!reason.empty()) return reason;
-  }
-  const auto find_output = [](const Program& p, const std::string& wanted) {
-    return std::find_if(p.outputs.begin(), p.outputs.end(),
-                        [&](const Output& o) { return o.tensor.name == wanted; });
-  };
-  for (const Output& output : candidate.outputs) {
-    if (find_output(program, output.tensor.name) == program.outputs.end()) {
-      return "the program has no output '" + output.tensor.name + "'";
-    }
-  }
-  for (const Output& output : program.outputs) {
-    const auto at = find_output(candidate, output.tensor.name);
-    if (at == candidate.outputs.end()) return "output '" + output.tensor.name + "' is missing";
-    std::string reason = tensor_mismatch(output.tensor, at->tensor, "output");
-    if (!reason.empty()) return reason;
-  }
-  return {};
-}
-
-namespace {
-
-// "f16[n=16, h=4096]"; a dimension that is no single axis by its extent alone.
-std::string shape_text(const Program& program, const TensorDecl& tensor) {
-  std::string text;
-  for (size_t d = 0; d < tensor.extents.size(); ++d) {
-    AxisId axis;
-    text += d == 0 ? "" : ", ";
-    if (d < tensor.dims.size() && tensor.dims[d].is_axis(&axis)) {
-      text += program.axes[axis].name + "=";
-    }
-    text += std::to_string(tensor.extents[d]);
-  }
-  return "[" + text + "]";
-}
-
-// "-D n=16 -D h=64": the program's sizes of the axes by which the shapes differ, if all of these
-// are axes of both programs under one name.
-std::string sizes_for_both(const std::vector<TensorPair>& pairs, const Program& a,
-                           const Program& b) {
-  std::string text;
-  std::vector<std::string> named;
-  for (const TensorPair& pair : pairs) {
-    const TensorDecl &x = *pair.first, &y = *pair.second;
-    if (x.extents.size() != y.extents.size()) return {};
-    for (size_t d = 0; d < x.extents.size(); ++d) {
-      if (x.extents[d] == y.extents[d]) continue;
-      AxisId left, right;
-      if (!x.dims[d].is_axis(&left) || !y.dims[d].is_axis(&right)) return {};
-      const std::string& name = a.axes[left].name;
-      if (name != b.axes[right].name) return {};
-      if (std::find(named.begin(), named.end(), name) != named.end()) continue;
-      named.push_back(name);
-      text += " -D " + name + "=" + std::to_string(x.extents[d]);
-    }
-  }
-  return text;
-}
-
-}  // namespace
-
-Status check_shapes(const Program& program, const Program& candidate) {
-  const std::vector<TensorPair> pairs = shared_tensors(program, candidate);
-  for (const TensorPair& pair : pairs) {
-    const TensorDecl &x = *pair.first, &y = *pair.second;
-    if (x.extents == y.extents) continue;
-    const bool is_input = find_input(program, x.name).has_value();
-    const std::string sizes = sizes_for_both(pairs, program, candidate);
-    return bad_input(std::string(is_input ? "input" : "output") + " '" + x.name + "' is " +
-                         shape_text(program, x) + " in the program and " +
-                         shape_text(candidate, y) + " in the candidate",
-                     sizes.empty()
-                         ? "two programs are compared for tensors of the same shapes"
-                         : "the axes agree, their sizes do not: give both the same, as by" + sizes);
-  }
-  return {};
-}
-
 namespace {
 
 // Ways to choose, in the order in which they are tried.
@@ -463,16 +380,25 @@ void drop_undefined(std::vector<SmallCase>* cases) {
 }
 
 // Whether an exact test of it is slow, or out of reach: every term of a sum of exponentials is one
-// of the value.
+// of the value, and a quotient by it takes the square of as many steps.
 bool is_heavy(const SmallCase& c) {
   const TermGraph& terms = c.program.terms;
+  const auto extent_of = [&](AxisSet axes) {
+    double n = 1;
+    for (const AxisId axis : axes) n *= static_cast<double>(c.program.axes[axis].extent);
+    return n;
+  };
+  double most = 0;
+  std::vector<uint8_t> exponential(terms.size(), 0);
   for (TermId id = 0; id < terms.size(); ++id) {
     const auto* apply = std::get_if<ApplyTerm>(&terms[id]);
-    if (apply != nullptr && std::holds_alternative<op::Exp>(apply->op)) {
-      return work(c.program) > kExactWork;
-    }
+    exponential[id] = apply != nullptr && std::holds_alternative<op::Exp>(apply->op);
+    for (const TermId operand : operands(terms[id])) exponential[id] |= exponential[operand];
+    const auto* reduce = std::get_if<ReduceTerm>(&terms[id]);
+    if (reduce == nullptr || reduce->kind != ReduceKind::kSum || !exponential[id]) continue;
+    most = std::max(most, extent_of(reduce->axes));
   }
-  return false;
+  return most > kCheapWork || (most > 0 && work(c.program) > kExactWork);
 }
 
 // The cases of the first way to choose that has any which are defined and not heavy; else of the

@@ -46,13 +46,4 @@ double work(const Program& program);
 // "n=3 h=8": every axis of a program.
 std::string sizes_text(const Program& program);
 
-// Why inputs or outputs of the candidate are not those of the program, by name, dtype and extents;
-// empty if they are.  A candidate may leave out an input, which it then does not need.
-std::string interface_mismatch(const Program& program, const Program& candidate);
-
-// An error (kBadInput) if a tensor of both has two shapes: there is no question to answer then.  It
-// names the tensor and both shapes, and where the axes agree by name and only their sizes do not,
-// the hint says how to give both one set of sizes.
-Status check_shapes(const Program& program, const Program& candidate);
-
 }  // namespace sundog::verify

@@ -89,6 +89,7 @@ class SymbolicKernel : public SymbolicTerms {
   void require(const Need& need);
   bool may_wait(uint32_t id, const Need& need) const;
   bool is_inside(FormId condition, FormId present);
+  std::optional<int64_t> greatest(IndexId e) const;
   bool has_elements(FormId form);
   FormId read_presence(uint32_t id);
   bool is_present(AtomId maximum, FormId present);

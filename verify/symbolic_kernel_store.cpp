@@ -237,11 +237,48 @@ bool SymbolicKernel::is_inside(FormId condition, FormId present) {
   return true;
 }
 
+// The greatest value of an index over all values of its variables, with the factors of axes of
+// known extents as they are; nothing if it is not bounded so.
+std::optional<int64_t> SymbolicKernel::greatest(IndexId e) const {
+  const Indices& indices = forms_.indices;
+  const Indices::Index index = indices[e];
+  int64_t total = index.constant;
+  for (const auto& [a, coefficient] : index.items) {
+    const IndexAtom& atom = indices.atom(a);
+    if (atom.kind == IndexAtom::kSize) {  // at least 1
+      if (coefficient > 0) return {};
+      total += coefficient;
+      continue;
+    }
+    if (coefficient < 0) continue;  // at least 0
+    if (atom.kind == IndexAtom::kVariable) {
+      const auto extent = indices.extent_of(indices.domain_of(atom.what));
+      if (!extent) return {};
+      total += coefficient * (*extent - 1);
+      continue;
+    }
+    if (!indices.extent_of(indices.axis_of(atom.what))) return {};
+    const std::vector<DomainId>& factors = indices.factors_of(atom.what);
+    int64_t stride = coefficient;
+    for (size_t i = factors.size(); i-- > 0;) {
+      const auto extent = implications_.extents.find(factors[i]);
+      if (extent == implications_.extents.end()) return {};
+      const std::optional<VarId> v = indices.as_variable(atom.parts[i]);
+      const bool is_first = indices[atom.parts[i]].items.empty();
+      if (!is_first && (!v || indices.domain_of(*v) != factors[i])) return {};
+      total += stride * (is_first ? indices[atom.parts[i]].constant : extent->second - 1);
+      stride *= extent->second;
+    }
+  }
+  return total;
+}
+
 // Whether a sum is positive, or a maximum finite, since no tile that it runs over is empty.  That
 // is taken as given where it is so in the file: such a tile begins inside its axis.
 bool SymbolicKernel::has_elements(FormId form) {
   std::vector<std::string> given;
-  const Forms::HasElements tiles = [&](SplitId split, size_t count) {
+  Forms::HasElements tiles;
+  tiles.tile = [&](SplitId split, size_t count) {
     const auto& [kernel, axis] = symbols_.splits.at(split);
     const std::vector<AxisId> factors = sundog::factors_of(graph_.kernels[kernel], axis);
     int64_t last = 0;
@@ -254,6 +291,12 @@ bool SymbolicKernel::has_elements(FormId form) {
     given.push_back("kernel " + graph_.kernels[kernel].name + ": no tile of " + join(names, ", ") +
                     " is empty");
     return last < graph_.axes[axis].extent;
+  };
+  tiles.always = [&](IndexRelation relation, IndexId index) {
+    const std::optional<int64_t> most = greatest(index);
+    if (relation != IndexRelation::kNotPositive || !most || *most > 0) return false;
+    assume_tiles_of(index);
+    return true;
   };
   const std::optional<AtomId> atom = forms_.as_atom(form);
   const bool found = (atom && forms_.is_finite(*atom, tiles)) || forms_.is_positive(form, tiles);

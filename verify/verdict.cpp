@@ -12,6 +12,7 @@
 #include "core/text.h"
 #include "verify/full_size.h"
 #include "verify/integer_outputs.h"
+#include "verify/interface.h"
 #include "verify/intervals.h"
 #include "verify/numerics.h"
 #include "verify/prove.h"

@@ -137,6 +137,25 @@ TEST_F(CanonicalForm, MaximaFlattenShiftAndScale) {
   EXPECT_FALSE(f_.max({{{}, f_.zero(), y(i_)}}).has_value());
 }
 
+// Where a condition holds it holds in exponents, too, and its opposite does not.
+TEST_F(CanonicalForm, ConditionsDecideThoseOfExponents) {
+  const auto below = [&](VarId v, VarId w, int64_t by) {  // v <= w + by
+    const IndexId e = f_.indices.add(at(v), at(w), -1);
+    return f_.condition(IndexRelation::kNotPositive, f_.indices.add(e, f_.indices.constant(-by)));
+  };
+  const FormId c = below(i_, j_, 240), opposite = below(j_, i_, -241), other = below(j_, i_, -242);
+  const FormId guarded = f_.exp(f_.add(f_.multiply(c, x(i_)), y(j_)));
+  EXPECT_EQ(f_.multiply(c, guarded), f_.multiply(c, f_.exp(f_.add(x(i_), y(j_)))));
+  EXPECT_EQ(f_.multiply(opposite, guarded), f_.multiply(opposite, f_.exp(y(j_))));
+  EXPECT_NE(f_.multiply(other, guarded), f_.multiply(other, f_.exp(y(j_)))) << "not the opposite";
+  EXPECT_NE(f_.multiply(below(i_, j_, 239), guarded),
+            f_.multiply(below(i_, j_, 239), f_.exp(y(j_))));
+  EXPECT_NE(guarded, f_.exp(f_.add(x(i_), y(j_))));
+  const auto maximum = [&](FormId body) { return f_.max({{{i_}, c, body}}); };
+  EXPECT_EQ(maximum(f_.multiply(c, x(i_))), maximum(x(i_)));
+  EXPECT_NE(maximum(f_.multiply(other, x(i_))), maximum(x(i_)));
+}
+
 TEST_F(CanonicalForm, ConditionsAreIdempotentAndSettled) {
   const IndexId i = at(i_), j = at(j_);
   const FormId below = f_.condition(IndexRelation::kNotPositive, f_.indices.add(i, j, -1));

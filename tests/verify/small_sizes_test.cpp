@@ -6,6 +6,7 @@
 
 #include "core/text.h"
 #include "tests/verify/pairs.h"
+#include "verify/interface.h"
 
 namespace sundog::verify {
 namespace {
@@ -150,6 +151,34 @@ TEST(SmallSizes, MoveTheLiteralsOfConcatenations) {
     EXPECT_LE(work(c.program), 4096) << c.sizes;
     EXPECT_EQ(c.program.axes[4].extent, c.program.axes[1].extent + 1) << c.sizes;
   }
+}
+
+// As is: a denominator of 1024 exponentials takes a minute, and the sizes that say the same are
+// few.
+TEST(SmallSizes, MoveLiteralsWhereADenominatorIsLarge) {
+  const auto joined = [](const char* value) {
+    return parsed(std::string(R"(
+      program t(k1 = 1023, k2 = 1, k = 1024) {
+        input a: f16[k1]
+        input b: f16[k2]
+        c[k] = select(k < 1023, a[k], b[k - 1023])
+        output y: f16[k] = )") +
+                  value + " }");
+  };
+  const Program softmax = joined("softmax[k](c)"), largest = joined("c - max[k](c)");
+  const auto moved = small_cases(softmax, softmax), kept = small_cases(largest, largest);
+  ASSERT_TRUE(moved.ok() && kept.ok());
+  EXPECT_EQ(moved->size(), 2u);
+  for (const SmallCase& c : *moved) {
+    const auto extent = [&](const char* axis) {
+      return c.program.axes[*find_axis(c.program, axis)].extent;
+    };
+    EXPECT_TRUE(c.literals_moved);
+    EXPECT_EQ(extent("k2"), 1);
+    EXPECT_EQ(extent("k"), extent("k1") + 1);
+    EXPECT_LE(extent("k"), 16);
+  }
+  for (const SmallCase& c : *kept) EXPECT_FALSE(c.literals_moved) << "an exact test is cheap";
 }
 
 // What a literal pins is compared as it is, where that can be done.
