@@ -40,31 +40,38 @@ class Partitioner {
   Partitioner(const Program& program, const Machine& machine, bool narrow)
       : program_(program), machine_(machine), narrow_(narrow) {
     order_ = reachable(program.terms, output_values(program));
+    list_reductions();
     for (TermId t : order_) {
-      int last = -1;
+      int& last = last_.try_emplace(t, -1).first->second;
       for (TermId o : operands(program.terms[t])) last = std::max(last, last_.at(o));
-      if (std::holds_alternative<ReduceTerm>(program.terms[t])) {
-        last = static_cast<int>(reductions_.size());
-        reductions_.push_back(t);
-      }
-      last_[t] = last;
     }
+    needs_cut_ = !outputs_share_a_grid({});
     for (const TensorDecl& in : program.inputs) {
       if (bytes(in.dtype) == 2 && narrow_type_ == DType::kF32) narrow_type_ = in.dtype;
     }
   }
+
+  bool needs_cut() const { return needs_cut_; }
 
   std::vector<Partition> run(size_t most) {
     std::vector<int> places;
     for (int p = 1; p < static_cast<int>(reductions_.size()); ++p) places.push_back(p);
     if (places.size() > kMostPlaces) keep_narrowest(places);
     std::vector<std::pair<double, std::vector<int>>> found;
+    bool apart = false;
     for (uint64_t s = 1; s < uint64_t{1} << places.size(); ++s) {
       std::vector<int> cuts;
       for (size_t i = 0; i < places.size(); ++i) {
         if ((s >> i & 1) != 0) cuts.push_back(places[i]);
       }
-      if (fits(cuts)) found.push_back({estimate(cuts), cuts});
+      if (!fits(cuts)) continue;
+      // Where some cuts let the outputs of each part share its blocks, others are no use.
+      if (needs_cut_ && outputs_share_a_grid(cuts) != apart) {
+        if (apart) continue;
+        apart = true;
+        found.clear();
+      }
+      found.push_back({estimate(cuts), cuts});
     }
     std::stable_sort(found.begin(), found.end());
     if (found.size() > most) found.resize(most);
@@ -81,6 +88,48 @@ class Partitioner {
     const int last = last_.at(t);
     if (last < 0) return -1;
     return static_cast<int>(std::upper_bound(cuts.begin(), cuts.end(), last) - cuts.begin());
+  }
+
+  // In topological order, those of outputs with the same axes together: gradients of a row beside
+  // each other, then those of a column.
+  void list_reductions() {
+    std::vector<AxisSet> seen;
+    for (const Output& first : program_.outputs) {
+      const AxisSet axes = program_.terms.axes(first.value);
+      if (std::find(seen.begin(), seen.end(), axes) != seen.end()) continue;
+      seen.push_back(axes);
+      std::vector<TermId> roots;
+      for (const Output& o : program_.outputs) {
+        if (program_.terms.axes(o.value) == axes) roots.push_back(o.value);
+      }
+      for (TermId t : reachable(program_.terms, roots)) {
+        if (!std::holds_alternative<ReduceTerm>(program_.terms[t])) continue;
+        if (!last_.try_emplace(t, static_cast<int>(reductions_.size())).second) continue;
+        reductions_.push_back(t);
+      }
+    }
+  }
+
+  // Whether the outputs of each part have an axis in common over which none of their part's
+  // reductions runs: over such an axis a kernel that makes them all can be spread.
+  bool outputs_share_a_grid(const std::vector<int>& cuts) const {
+    std::map<TermId, AxisSet> reduced;  // below a term, in its part
+    for (TermId t : order_) {
+      AxisSet& axes = reduced[t];
+      if (const auto* reduce = std::get_if<ReduceTerm>(&program_.terms[t])) axes |= reduce->axes;
+      for (TermId o : operands(program_.terms[t])) {
+        if (part_of(o, cuts) == part_of(t, cuts)) axes |= reduced.at(o);
+      }
+    }
+    std::map<int, AxisSet> shared;
+    for (const Output& o : program_.outputs) {
+      const AxisSet free = program_.terms.axes(o.value) - reduced.at(o.value);
+      const auto [it, only] = shared.try_emplace(std::max(0, part_of(o.value, cuts)), free);
+      if (only) continue;
+      it->second = it->second & free;
+      if (it->second.empty()) return false;
+    }
+    return true;
   }
 
   // No part is too large for a search, unless a single cut could not make it smaller.
@@ -285,6 +334,7 @@ class Partitioner {
   std::vector<TermId> order_;
   std::vector<TermId> reductions_;  // operands before users
   std::map<TermId, int> last_;      // of each term the last reduction below, itself included
+  bool needs_cut_ = false;          // outputs of the whole do not share a grid
 };
 
 }  // namespace
@@ -295,6 +345,10 @@ int count_products(const Program& program) {
     count += is_product(program, t) ? 1 : 0;
   }
   return count;
+}
+
+bool outputs_share_a_grid(const Program& program, const Machine& machine) {
+  return !Partitioner(program, machine, false).needs_cut();
 }
 
 std::vector<Partition> partitions(const Program& program, const Machine& machine, bool narrow,

@@ -29,9 +29,14 @@ struct Partition {
 // Reductions of the program that are matrix products: what makes it large.
 int count_products(const Program& program);
 
+// Whether one kernel can make all outputs in blocks of its own: they have an axis in common over
+// which nothing is reduced. Gradients of a row and of a column have none.
+bool outputs_share_a_grid(const Program& program, const Machine& machine);
+
 // The `most` partitions with the cheapest cuts, best first; none where one part is all there is.
 // `narrow`: what a later part multiplies is stored in the 16-bit type of the inputs, if they have
-// one; else every intermediate is f32.
+// one; else every intermediate is f32.  Where cuts can give each part outputs that share a grid,
+// only those are considered.
 std::vector<Partition> partitions(const Program& program, const Machine& machine, bool narrow,
                                   size_t most);
 

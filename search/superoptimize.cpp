@@ -17,6 +17,7 @@
 #include "search/checkpoint.h"
 #include "search/make_bank.h"
 #include "search/offers.h"
+#include "search/partition.h"
 #include "search/rounds.h"
 #include "search/search_parts.h"
 #include "search/sizes.h"
@@ -59,7 +60,8 @@ class Superoptimizer {
         if (!options_.resume.empty()) resume();
       }
       const bool is_large = banks_.empty() || report_.terms > kTermsOfABlock;
-      if (is_large && !options_.only) search_by_parts();
+      const bool apart = !outputs_share_a_grid(program_, machine_);
+      if ((is_large || apart) && !options_.only) search_by_parts();
       search();
     } catch (const std::bad_alloc&) {
       limits_.end(StopReason::kMemory);

@@ -88,6 +88,51 @@ TEST(PartitionTest, OneReductionIsNotCut) {
   EXPECT_TRUE(partitions(program, machine_of(h200()), true, 4).empty());
 }
 
+// Gradients of rows and of columns share no blocks, whatever the order of the outputs; a norm and
+// its statistics do, and so do outputs that nothing is reduced for.
+TEST(PartitionTest, OutputsWithoutASharedGridComeApart) {
+  const Machine machine = machine_of(h200());
+  const Program backward = load("layer_norm_backward");
+  EXPECT_FALSE(outputs_share_a_grid(backward, machine));
+  const Program mixed = parse(R"(program mixed(n = 64, h = 48) {
+  input x: f16[n, h]
+  input y: f16[n, h]
+  s[n] = sum[h](x * y)
+  output a: f32[h] = sum[n](x * s)
+  output b: f16[n, h] = y * s
+  output c: f32[h] = max[n](x)
+})");
+  EXPECT_FALSE(outputs_share_a_grid(mixed, machine));
+  for (const Program& program : {backward, mixed}) {
+    const auto found = partitions(program, machine, false, 4);
+    ASSERT_FALSE(found.empty());
+    for (const Partition& partition : found) {
+      for (const ProgramPart& part : partition.parts) {
+        EXPECT_TRUE(outputs_share_a_grid(part.program, machine)) << print(part.program);
+      }
+    }
+  }
+  EXPECT_TRUE(outputs_share_a_grid(load("layer_norm"), machine));
+  EXPECT_TRUE(outputs_share_a_grid(parse(R"(program stats(n = 64, h = 48) {
+  input x: f16[n, h]
+  m[n] = mean[h](x)
+  output m: f32[n]
+  output y: f16[n, h] = x - m
+  output z: f16[n, h] = 2 * x
+})"),
+                                   machine));
+}
+
+TEST(PartitionTest, GradientsOfANormTakeAKernelForRowsAndOneForColumns) {
+  const Program program = load("layer_norm_backward", {{"n", 96}, {"h", 80}});
+  SearchOptions options;
+  options.max_states = 20000;
+  const auto report = superoptimize(program, h200(), {}, options);
+  ASSERT_TRUE(report.ok()) << to_string(report.error());
+  EXPECT_LE(report->candidates.front().graph.kernels.size(), 3u);
+  for (const Candidate& c : report->candidates) expect_each_right(program, c.graph);
+}
+
 TEST(PartitionTest, BlocksOfATransformerAreFused) {
   for (const char* name : {"mlp_block", "attention_block"}) {
     const Program program = load(name);
