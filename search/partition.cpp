@@ -35,6 +35,73 @@ std::vector<TermId> output_values(const Program& program) {
   return roots;
 }
 
+// A program made of some terms of another, with what is stored before it as inputs.
+class PartBuilder {
+ public:
+  // `tensor_of`: of terms that are stored between parts, of which this one reads `reads`.  All must
+  // outlive the builder.
+  PartBuilder(const Program& whole, const std::vector<TensorDecl>& intermediates,
+              const std::map<TermId, uint32_t>& tensor_of, std::set<TermId> reads)
+      : whole_(whole),
+        first_(static_cast<uint32_t>(whole.inputs.size() + whole.outputs.size())),
+        copier_(whole.terms, out_.program.terms, identity(whole)) {
+    Program& p = out_.program;
+    p.axes = whole.axes;
+    p.parameters = whole.parameters;
+    p.splits = whole.splits;
+    copier_.replace = [this, &intermediates, &tensor_of,
+                       reads = std::move(reads)](TermId t) -> std::optional<TermId> {
+      if (const auto* in = std::get_if<InputTerm>(&whole_.terms[t])) {
+        return out_.program.terms.input(input(in->tensor, whole_.inputs[in->tensor]), in->index);
+      }
+      if (!reads.contains(t)) return {};
+      const uint32_t tensor = tensor_of.at(t);
+      const TensorDecl& decl = intermediates[tensor - first_];
+      return out_.program.terms.input(input(tensor, decl), decl.dims);
+    };
+  }
+
+  // Tensor number `tensor` of the whole.
+  void store(uint32_t tensor, const TensorDecl& decl, TermId value) {
+    out_.program.outputs.push_back({decl, copier_.copy(value)});
+    stored_.push_back(tensor);
+  }
+
+  void output(size_t o) {
+    store(static_cast<uint32_t>(whole_.inputs.size() + o), whole_.outputs[o].tensor,
+          whole_.outputs[o].value);
+  }
+
+  ProgramPart done(std::string name) && {
+    out_.program.name = std::move(name);
+    out_.tensors.resize(out_.program.inputs.size());
+    for (const auto& [tensor, in] : input_of_) out_.tensors[in] = tensor;
+    out_.tensors.insert(out_.tensors.end(), stored_.begin(), stored_.end());
+    return std::move(out_);
+  }
+
+ private:
+  static std::vector<IndexExpr> identity(const Program& program) {
+    std::vector<IndexExpr> out;
+    for (AxisId a = 0; a < program.axes.size(); ++a) out.push_back(IndexExpr::of(a));
+    return out;
+  }
+
+  uint32_t input(uint32_t tensor, const TensorDecl& decl) {
+    auto& inputs = out_.program.inputs;
+    const auto [it, fresh] = input_of_.try_emplace(tensor, static_cast<uint32_t>(inputs.size()));
+    if (fresh) inputs.push_back(decl);
+    return it->second;
+  }
+
+  const Program& whole_;
+  uint32_t first_;  // intermediate
+  ProgramPart out_;
+  std::vector<uint32_t> stored_;
+  std::map<uint32_t, uint32_t> input_of_;  // tensor of the whole -> input of the part
+  TermCopier copier_;
+};
+
 class Partitioner {
  public:
   Partitioner(const Program& program, const Machine& machine, bool narrow)
@@ -58,7 +125,7 @@ class Partitioner {
     for (int p = 1; p < static_cast<int>(reductions_.size()); ++p) places.push_back(p);
     if (places.size() > kMostPlaces) keep_narrowest(places);
     std::vector<std::pair<double, std::vector<int>>> found;
-    bool apart = false;
+    bool separated = false;
     for (uint64_t s = 1; s < uint64_t{1} << places.size(); ++s) {
       std::vector<int> cuts;
       for (size_t i = 0; i < places.size(); ++i) {
@@ -66,9 +133,9 @@ class Partitioner {
       }
       if (!fits(cuts)) continue;
       // Where some cuts let the outputs of each part share its blocks, others are no use.
-      if (needs_cut_ && outputs_share_a_grid(cuts) != apart) {
-        if (apart) continue;
-        apart = true;
+      if (needs_cut_ && outputs_share_a_grid(cuts) != separated) {
+        if (separated) continue;
+        separated = true;
         found.clear();
       }
       found.push_back({estimate(cuts), cuts});
@@ -80,6 +147,10 @@ class Partitioner {
       out.push_back(build(cuts));
       out.back().estimate_us = us;
     }
+    if (needs_cut_) out.push_back(apart());
+    std::stable_sort(out.begin(), out.end(), [](const Partition& a, const Partition& b) {
+      return a.estimate_us < b.estimate_us;
+    });
     return out;
   }
 
@@ -110,9 +181,8 @@ class Partitioner {
     }
   }
 
-  // Whether the outputs of each part have an axis in common over which none of their part's
-  // reductions runs: over such an axis a kernel that makes them all can be spread.
-  bool outputs_share_a_grid(const std::vector<int>& cuts) const {
+  // Of each output, the axes over which no reduction of its part runs that it is made of.
+  std::vector<AxisSet> free_axes(const std::vector<int>& cuts) const {
     std::map<TermId, AxisSet> reduced;  // below a term, in its part
     for (TermId t : order_) {
       AxisSet& axes = reduced[t];
@@ -121,15 +191,84 @@ class Partitioner {
         if (part_of(o, cuts) == part_of(t, cuts)) axes |= reduced.at(o);
       }
     }
-    std::map<int, AxisSet> shared;
+    std::vector<AxisSet> free;
     for (const Output& o : program_.outputs) {
-      const AxisSet free = program_.terms.axes(o.value) - reduced.at(o.value);
-      const auto [it, only] = shared.try_emplace(std::max(0, part_of(o.value, cuts)), free);
-      if (only) continue;
-      it->second = it->second & free;
-      if (it->second.empty()) return false;
+      free.push_back(program_.terms.axes(o.value) - reduced.at(o.value));
+    }
+    return free;
+  }
+
+  double count(AxisSet axes) const {
+    double n = 1;
+    for (AxisId a : axes) n *= static_cast<double>(program_.axes[a].extent);
+    return n;
+  }
+
+  // Outputs that a kernel may make together: those free axes that all have are as many blocks as
+  // one of them could have, or as the device has room for.
+  class Grid {
+   public:
+    bool add(const Partitioner& all, AxisSet free) {
+      const AxisSet shared = empty_ ? free : shared_ & free;
+      const double least = empty_ ? all.count(free) : std::min(least_, all.count(free));
+      if (shared.empty() && !(free.empty() && (empty_ || shared_.empty()))) return false;
+      if (all.count(shared) < std::min<double>(all.machine_.sms, least)) return false;
+      shared_ = shared;
+      least_ = least;
+      empty_ = false;
+      return true;
+    }
+
+   private:
+    AxisSet shared_;
+    double least_ = 0;  // blocks of an output alone
+    bool empty_ = true;
+  };
+
+  bool outputs_share_a_grid(const std::vector<int>& cuts) const {
+    const std::vector<AxisSet> free = free_axes(cuts);
+    std::map<int, Grid> grids;
+    for (size_t o = 0; o < free.size(); ++o) {
+      const int part = std::max(0, part_of(program_.outputs[o].value, cuts));
+      if (!grids[part].add(*this, free[o])) return false;
     }
     return true;
+  }
+
+  // Parts that share nothing: each makes all that its outputs need.
+  Partition apart() const {
+    const std::vector<AxisSet> free = free_axes({});
+    std::vector<Grid> grids;
+    std::vector<std::vector<size_t>> groups;
+    for (size_t o = 0; o < free.size(); ++o) {
+      size_t g = 0;
+      while (g < grids.size() && !grids[g].add(*this, free[o])) ++g;
+      if (g == grids.size()) {
+        grids.emplace_back().add(*this, free[o]);
+        groups.emplace_back();
+      }
+      groups[g].push_back(o);
+    }
+    Partition out;
+    double read = 0;
+    const std::map<TermId, uint32_t> nothing_stored;
+    for (const auto& group : groups) {
+      PartBuilder builder(program_, out.intermediates, nothing_stored, {});
+      for (size_t o : group) builder.output(o);
+      out.parts.push_back(std::move(builder).done(part_name(out.parts.size())));
+      for (const TensorDecl& in : out.parts.back().program.inputs) read += size_of(in);
+    }
+    for (const TensorDecl& in : program_.inputs) read -= size_of(in);
+    out.estimate_us =
+        static_cast<double>(groups.size() - 1) * (machine_.launch_us + machine_.fill_us) +
+        read / hbm_peak(machine_);
+    return out;
+  }
+
+  static double size_of(const TensorDecl& tensor) {
+    double n = bytes(tensor.dtype);
+    for (int64_t extent : tensor.extents) n *= static_cast<double>(extent);
+    return n;
   }
 
   // No part is too large for a search, unless a single cut could not make it smaller.
@@ -246,6 +385,8 @@ class Partitioner {
     return name;
   }
 
+  std::string part_name(size_t at) const { return program_.name + "_part" + std::to_string(at); }
+
   Partition build(const std::vector<int>& cuts) const {
     Partition out;
     std::map<TermId, uint32_t> tensor_of;
@@ -284,47 +425,15 @@ class Partitioner {
 
   ProgramPart part(int at, const std::vector<int>& cuts, const Crossing& reads,
                    const std::map<TermId, uint32_t>& tensor_of, const Partition& whole) const {
-    ProgramPart out;
-    Program& p = out.program;
-    p.name = program_.name + "_part" + std::to_string(at);
-    p.axes = program_.axes;
-    p.parameters = program_.parameters;
-    p.splits = program_.splits;
-    std::vector<IndexExpr> identity;
-    for (AxisId a = 0; a < program_.axes.size(); ++a) identity.push_back(IndexExpr::of(a));
-    std::map<uint32_t, uint32_t> input_of;  // tensor of the whole -> input of the part
-    const auto input = [&](uint32_t tensor, const TensorDecl& decl) {
-      const auto [it, fresh] = input_of.try_emplace(tensor, static_cast<uint32_t>(p.inputs.size()));
-      if (fresh) p.inputs.push_back(decl);
-      return it->second;
-    };
+    PartBuilder builder(program_, whole.intermediates, tensor_of, reads);
     const size_t first = program_.inputs.size() + program_.outputs.size();
-    TermId making = kNoTerm;  // not to be read from where it is about to be stored
-    TermCopier copier(program_.terms, p.terms, identity);
-    copier.replace = [&](TermId t) -> std::optional<TermId> {
-      if (const auto* in = std::get_if<InputTerm>(&program_.terms[t])) {
-        return p.terms.input(input(in->tensor, program_.inputs[in->tensor]), in->index);
-      }
-      if (t == making || !reads.contains(t)) return {};
-      const uint32_t tensor = tensor_of.at(t);
-      const TensorDecl& decl = whole.intermediates[tensor - first];
-      return p.terms.input(input(tensor, decl), decl.dims);
-    };
-    std::vector<uint32_t> stored;
     for (const auto& [t, tensor] : tensor_of) {
-      if (part_of(t, cuts) != at) continue;
-      p.outputs.push_back({whole.intermediates[tensor - first], copier.copy(t)});
-      stored.push_back(tensor);
+      if (part_of(t, cuts) == at) builder.store(tensor, whole.intermediates[tensor - first], t);
     }
     for (size_t o = 0; o < program_.outputs.size(); ++o) {
-      if (std::max(0, part_of(program_.outputs[o].value, cuts)) != at) continue;
-      p.outputs.push_back({program_.outputs[o].tensor, copier.copy(program_.outputs[o].value)});
-      stored.push_back(static_cast<uint32_t>(program_.inputs.size() + o));
+      if (std::max(0, part_of(program_.outputs[o].value, cuts)) == at) builder.output(o);
     }
-    out.tensors.resize(p.inputs.size());
-    for (const auto& [tensor, in] : input_of) out.tensors[in] = tensor;
-    out.tensors.insert(out.tensors.end(), stored.begin(), stored.end());
-    return out;
+    return std::move(builder).done(part_name(static_cast<size_t>(at)));
   }
 
   const Program& program_;

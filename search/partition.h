@@ -29,8 +29,9 @@ struct Partition {
 // Reductions of the program that are matrix products: what makes it large.
 int count_products(const Program& program);
 
-// Whether one kernel can make all outputs in blocks of its own: they have an axis in common over
-// which nothing is reduced. Gradients of a row and of a column have none.
+// Whether one kernel can well make all outputs: the axes that they have in common, over which
+// nothing is reduced, are as many blocks as one of them could have, or as fill the device.
+// Gradients of a row and of a column have none.
 bool outputs_share_a_grid(const Program& program, const Machine& machine);
 
 // The `most` partitions with the cheapest cuts, best first; none where one part is all there is.
