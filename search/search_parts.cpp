@@ -24,6 +24,7 @@ namespace {
 
 constexpr size_t kPartitions = 2;            // searched, for each way to store intermediates
 constexpr uint64_t kStatesOfAPart = 100000;  // where nothing else limits it
+constexpr double kLeastShare = 0.01;         // of the time, where none is left
 constexpr double kSlack =
     1.25;  // parts so much slower than wanted are taken: numbers may refuse the first
 
@@ -62,7 +63,9 @@ class PartsSearch {
       for (const Partition& p : lists[narrow]) parts += p.parts.size();
     }
     if (parts == 0) return std::move(found_);
-    options_.budget_s = budget_s / static_cast<double>(parts);
+    budget_s_ = budget_s;
+    parts_left_ = parts;
+    if (options_.clock) started_at_s_ = options_.clock();
     options_.max_states = states > 0 ? std::max<uint64_t>(1, states / parts) : kStatesOfAPart;
     // What was found with another limit is not what would be found now.
     if (before.states_of_a_part == options_.max_states) state() = std::move(before);
@@ -96,10 +99,15 @@ class PartsSearch {
     double rest = -machine_.overlap_us * static_cast<double>(partition.parts.size() - 1);
     for (const ProgramPart& part : partition.parts) rest += program_bound(part.program, machine_);
     std::vector<const MuGraph*> graphs;
+    const size_t left_after = parts_left_ - partition.parts.size();
     for (const ProgramPart& part : partition.parts) {
       rest -= program_bound(part.program, machine_);
       const FoundPart& best = best_of(part.program, best_us_ - rest);
-      if (!is_wanted(best, best_us_ - rest)) return;
+      --parts_left_;
+      if (!is_wanted(best, best_us_ - rest)) {
+        parts_left_ = left_after;
+        return;
+      }
       rest += best.us;
       graphs.push_back(&graphs_.at(best.program));
     }
@@ -124,6 +132,7 @@ class PartsSearch {
     }
     state().underway = known.program;
     options_.most_us = most_us;
+    options_.budget_s = share_of_time();
     Result<SearchReport> report = superoptimize(part, device_, space_, options_);
     state().underway.clear();
     state().checkpoint.clear();
@@ -136,6 +145,14 @@ class PartsSearch {
     known.graph = serialize(report->candidates.front().graph);
     graphs_[known.program] = std::move(report->candidates.front().graph);
     return known;
+  }
+
+  // Of the time that is left, for one of the parts that are: those that were known or given up, and
+  // searches that came to their end, leave theirs to the others.
+  double share_of_time() const {
+    if (budget_s_ == 0 || !options_.clock) return 0;
+    const double left = budget_s_ - (options_.clock() - started_at_s_);
+    return std::max(left / static_cast<double>(parts_left_), kLeastShare * budget_s_);
   }
 
   FoundPart& record_of(const std::string& program) {
@@ -166,6 +183,8 @@ class PartsSearch {
   std::function<void(const PartsState&)> save_;
   std::map<std::string, MuGraph> graphs_;  // of the parts found, by program
   double best_us_ = 0;                     // of the wholes that store alike
+  double budget_s_ = 0, started_at_s_ = 0;
+  size_t parts_left_ = 0;  // to be searched, where none is known
   PartsFound found_;
 };
 

@@ -31,6 +31,7 @@ namespace {
 constexpr double kNothingToBeat = 1e30;
 constexpr uint64_t kTermsOfABlock = 80;  // in the bank of a program that is searched in parts, too
 constexpr double kShareOfParts = 0.4;    // of the budget
+constexpr double kShareApart = 0.8;      // where a kernel cannot make all outputs
 
 class Superoptimizer {
  public:
@@ -61,7 +62,9 @@ class Superoptimizer {
       }
       const bool is_large = banks_.empty() || report_.terms > kTermsOfABlock;
       const bool apart = !outputs_share_a_grid(program_, machine_);
-      if ((is_large || apart) && !options_.only) search_by_parts();
+      if ((is_large || apart) && !options_.only) {
+        search_by_parts(banks_.empty() ? 1 : apart ? kShareApart : kShareOfParts);
+      }
       search();
     } catch (const std::bad_alloc&) {
       limits_.end(StopReason::kMemory);
@@ -99,9 +102,8 @@ class Superoptimizer {
     }
   }
 
-  // A program that is much for one search, or too much for it.
-  void search_by_parts() {
-    const double share = banks_.empty() ? 1 : kShareOfParts;
+  // A program that is much for one search, or too much for it: `share` of the budget for its parts.
+  void search_by_parts(double share) {
     const auto states = static_cast<uint64_t>(share * static_cast<double>(options_.max_states));
     std::function<void(const PartsState&)> save_parts;
     if (options_.save) {
