@@ -248,6 +248,7 @@ class KernelEmitter {
   void combine_lanes(uint32_t id);
   std::vector<std::string> edge_tests(uint32_t id, const Slots& slots, const Coordinates& at) const;
   void scatter_parts(uint32_t id);
+  std::string gather_by_lanes(uint32_t id, int width, int words);
   std::string gather_run(uint32_t id, const Slots& slots);
   Text gathered(uint32_t id, const Slots& slots);
   void add_into(uint32_t id);

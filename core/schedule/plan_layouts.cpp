@@ -222,7 +222,19 @@ class LayoutPass {
   Layout blocked_iteration(uint32_t id) {
     std::vector<AxisId> axes = x_.computation(id).axes;
     for (AxisId f : x_.plan.computations[id].reduced) axes.push_back(f);
-    return blocked(id, x_.tile(axes), x_.plan.computations[id].reduced);
+    return blocked(id, x_.tile(axes), reduced_next(id));
+  }
+
+  // What it reduces; of other values what threads reduce them over, so that a warp has whole rows
+  // where there are rows enough: their sums then need neither scratch memory nor a barrier.
+  AxisSet reduced_next(uint32_t id) const {
+    if (root_reduction(x_.kernel, id) != nullptr) return x_.plan.computations[id].reduced;
+    AxisSet reduced;
+    for (uint32_t reader : x_.scan.readers[id]) {
+      if (x_.computation(reader).mma != MmaAtom::kNoAtom) continue;
+      reduced |= x_.plan.computations[reader].reduced & x_.tile_axes(id);
+    }
+    return reduced;
   }
 
   // Of a reduction: the elements that the threads of a larger computation, which its values end up

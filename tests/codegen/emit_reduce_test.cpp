@@ -69,5 +69,36 @@ TEST(EmitReduce, PartsOfASingleValueAreReadInWords) {
   }
 }
 
+// A block of as many rows as warps: each warp has one, though what is summed is computed first.
+TEST(EmitReduce, WarpsHaveWholeRowsWhereThereAreEnough) {
+  const GenerateCase c = {
+      "rows",
+      "program p(n = 12, h = 520) {\n  input X: f16[n, h]\n  input Z: f16[n, h]\n"
+      "  y[n, h] = X * silu(Z)\n  output O: f16[n, h] = y * rsqrt(mean[h](y * y) + 1)\n}\n",
+      "ugraph g of p {\n  kernel k0 grid(n.o) warps(4) {\n    split n = n.o * n.i(4)\n"
+      "    zs[n.i, h] = Z : reg f16\n    xs[n.i, h] = X : reg f16\n"
+      "    y[n.i, h] = xs * silu(zs) : reg f32\n    s[n.i] = sum[h](y * y) : reg f32\n"
+      "    o[n.i, h] = y * rsqrt(s / size(h) + 1) : reg f32\n    store o -> O\n  }\n}\n"};
+  const GenerateOutcome outcome = run_case(c);
+  EXPECT_TRUE(outcome.passed) << outcome.failure;
+  const std::string kernel = outcome.cuda.substr(outcome.cuda.find("g_k0("));
+  EXPECT_EQ(kernel.find("sd::sync_threads();"), std::string::npos) << kernel;
+}
+
+// The parts of eight warps are two words, which lanes read and add up.
+TEST(EmitReduce, LanesAddUpThePartsOfWarps) {
+  const GenerateCase c = {
+      "parts",
+      "program p(n = 3, h = 1000) {\n  input X: f16[n, h]\n"
+      "  output O: f16[n, h] = exp(X - max[h](X)) / sum[h](exp(X - max[h](X)))\n}\n",
+      "ugraph g of p {\n  kernel k0 grid(n) warps(8) {\n    xs[h] = X : reg f16\n"
+      "    m[] = max[h](xs) : reg f32\n    s[] = sum[h](exp(xs - m)) : reg f32\n"
+      "    o[h] = exp(xs - m) / s : reg f32\n    store o -> O\n  }\n}\n"};
+  const GenerateOutcome outcome = run_exact(c);
+  EXPECT_TRUE(outcome.passed) << outcome.failure;
+  EXPECT_NE(outcome.cuda.find("m_scratch + lane % 2 * 4"), std::string::npos) << outcome.cuda;
+  EXPECT_NE(outcome.cuda.find("sd::lane_max<1>"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace sundog::codegen

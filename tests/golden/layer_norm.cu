@@ -44,19 +44,12 @@ layer_norm_golden_k0(const sd::f16* __restrict__ X, const sd::f16* __restrict__ 
     }
     sd::sync_threads();
     {
-      float t5[4];
-#pragma unroll
-      for (int v = 0; v < 4; ++v) t5[v] = 0.0f;
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        sd::Vec<float, 4> in_6[1];
-        sd::load_shared(in_6[0], s_scratch + i * 4);
-#pragma unroll
-        for (int v = 0; v < 4; ++v) t5[v] += in_6[0][v];
-      }
-      t5[0] += t5[2];
-      t5[1] += t5[3];
-      t5[0] += t5[1];
+      sd::Vec<float, 4> in_6;
+      sd::load_shared(in_6, s_scratch + lane % 2 * 4);
+      in_6[0] += in_6[2];
+      in_6[1] += in_6[3];
+      in_6[0] += in_6[1];
+      const float t5[1] = {sd::lane_sum<1>(in_6[0])};
       s = t5[0];
     }
   }
@@ -94,19 +87,12 @@ layer_norm_golden_k0(const sd::f16* __restrict__ X, const sd::f16* __restrict__ 
     }
     sd::sync_threads();
     {
-      float t13[4];
-#pragma unroll
-      for (int v = 0; v < 4; ++v) t13[v] = 0.0f;
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        sd::Vec<float, 4> in_14[1];
-        sd::load_shared(in_14[0], v__scratch + i * 4);
-#pragma unroll
-        for (int v = 0; v < 4; ++v) t13[v] += in_14[0][v];
-      }
-      t13[0] += t13[2];
-      t13[1] += t13[3];
-      t13[0] += t13[1];
+      sd::Vec<float, 4> in_14;
+      sd::load_shared(in_14, v__scratch + lane % 2 * 4);
+      in_14[0] += in_14[2];
+      in_14[1] += in_14[3];
+      in_14[0] += in_14[1];
+      const float t13[1] = {sd::lane_sum<1>(in_14[0])};
       v_ = t13[0];
     }
   }

@@ -64,19 +64,12 @@ n_trans_golden_k0(const sd::f16* __restrict__ H, const sd::f16* __restrict__ X,
     }
     sd::sync_threads();
     {
-      float t9[4];
-#pragma unroll
-      for (int v = 0; v < 4; ++v) t9[v] = 0.0f;
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        sd::Vec<float, 4> in_10[1];
-        sd::load_shared(in_10[0], sh_scratch + i * 4);
-#pragma unroll
-        for (int v = 0; v < 4; ++v) t9[v] += in_10[0][v];
-      }
-      t9[0] += t9[2];
-      t9[1] += t9[3];
-      t9[0] += t9[1];
+      sd::Vec<float, 4> in_10;
+      sd::load_shared(in_10, sh_scratch + lane % 4 * 4);
+      in_10[0] += in_10[2];
+      in_10[1] += in_10[3];
+      in_10[0] += in_10[1];
+      const float t9[1] = {sd::lane_sum<3>(in_10[0])};
       sh = t9[0];
     }
   }
@@ -108,19 +101,12 @@ n_trans_golden_k0(const sd::f16* __restrict__ H, const sd::f16* __restrict__ X,
     }
     sd::sync_threads();
     {
-      float t14[4];
-#pragma unroll
-      for (int v = 0; v < 4; ++v) t14[v] = 0.0f;
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        sd::Vec<float, 4> in_15[1];
-        sd::load_shared(in_15[0], st_scratch + i * 4);
-#pragma unroll
-        for (int v = 0; v < 4; ++v) t14[v] += in_15[0][v];
-      }
-      t14[0] += t14[2];
-      t14[1] += t14[3];
-      t14[0] += t14[1];
+      sd::Vec<float, 4> in_15;
+      sd::load_shared(in_15, st_scratch + lane % 4 * 4);
+      in_15[0] += in_15[2];
+      in_15[1] += in_15[3];
+      in_15[0] += in_15[1];
+      const float t14[1] = {sd::lane_sum<3>(in_15[0])};
       st = t14[0];
     }
   }

@@ -43,19 +43,12 @@ softmax_golden_k0(const sd::f16* __restrict__ X, sd::f16* __restrict__ O) {
     }
     sd::sync_threads();
     {
-      float t5[4];
-#pragma unroll
-      for (int v = 0; v < 4; ++v) t5[v] = sd::bits_float(0xff800000u);
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        sd::Vec<float, 4> in_6[1];
-        sd::load_shared(in_6[0], m_scratch + i * 4);
-#pragma unroll
-        for (int v = 0; v < 4; ++v) t5[v] = sd::max(t5[v], in_6[0][v]);
-      }
-      t5[0] = sd::max(t5[0], t5[2]);
-      t5[1] = sd::max(t5[1], t5[3]);
-      t5[0] = sd::max(t5[0], t5[1]);
+      sd::Vec<float, 4> in_6;
+      sd::load_shared(in_6, m_scratch + lane % 2 * 4);
+      in_6[0] = sd::max(in_6[0], in_6[2]);
+      in_6[1] = sd::max(in_6[1], in_6[3]);
+      in_6[0] = sd::max(in_6[0], in_6[1]);
+      const float t5[1] = {sd::lane_max<1>(in_6[0])};
       m = t5[0];
     }
   }
@@ -91,19 +84,12 @@ softmax_golden_k0(const sd::f16* __restrict__ X, sd::f16* __restrict__ O) {
     }
     sd::sync_threads();
     {
-      float t11[4];
-#pragma unroll
-      for (int v = 0; v < 4; ++v) t11[v] = 0.0f;
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        sd::Vec<float, 4> in_12[1];
-        sd::load_shared(in_12[0], l_scratch + i * 4);
-#pragma unroll
-        for (int v = 0; v < 4; ++v) t11[v] += in_12[0][v];
-      }
-      t11[0] += t11[2];
-      t11[1] += t11[3];
-      t11[0] += t11[1];
+      sd::Vec<float, 4> in_12;
+      sd::load_shared(in_12, l_scratch + lane % 2 * 4);
+      in_12[0] += in_12[2];
+      in_12[1] += in_12[3];
+      in_12[0] += in_12[1];
+      const float t11[1] = {sd::lane_sum<1>(in_12[0])};
       l = t11[0];
     }
   }
