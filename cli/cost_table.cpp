@@ -14,8 +14,10 @@ std::string cost_table(const MuGraph& graph, const Device& device) {
       "      us   blocks  threads  stages  shared KB  blocks/SM | memory     L2 shared tensor"
       "    ALU    SFU  steps  start  kernel\n";
   std::array<char, 160> line{};
-  for (const Kernel& kernel : graph.kernels) {
-    const search::KernelPrice p = search::price_of(graph, kernel, machine);
+  const std::vector<search::KernelPrice> prices = search::prices_of(graph, machine);
+  for (size_t k = 0; k < graph.kernels.size(); ++k) {
+    const Kernel& kernel = graph.kernels[k];
+    const search::KernelPrice& p = prices[k];
     const std::vector<int64_t> extents = factor_extents(kernel);
     double blocks = 1;
     for (AxisId f : kernel.grid) blocks *= static_cast<double>(extents[f]);

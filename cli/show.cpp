@@ -8,6 +8,7 @@
 #include "cli/load.h"
 #include "cli/result_folder.h"
 #include "core/proto.h"
+#include "core/schedule/cluster.h"
 #include "core/text.h"
 
 namespace sundog::cli {
@@ -49,6 +50,11 @@ std::string shown(const Program& program, Form form, bool text) {
   return {};
 }
 
+// The cost model knows nothing of what a device does not have.
+Status priceable(const MuGraph& graph, Form form, const Device& device) {
+  return form == Form::kCost ? clusters_run_on(device, graph) : Status();
+}
+
 Result<std::string> shown(const StoredResult& result, Form form, bool text, const Invocation& in,
                           const Device& device) {
   const std::vector<StoredCandidate>& all = result.report.candidates;
@@ -57,10 +63,12 @@ Result<std::string> shown(const StoredResult& result, Form form, bool text, cons
     if (n >= all.size()) {
       return bad_input("this result has " + std::to_string(all.size()) + " candidates, from 0");
     }
+    SUNDOG_RETURN_IF_ERROR(priceable(all[n].graph, form, device));
     const std::string graph = shown(all[n].graph, result.program, form, text, device);
     if (form != Form::kText || !all[n].measured_us) return graph;
     return "# measured_us: " + std::to_string(*all[n].measured_us) + "\n" + graph;
   }
+  SUNDOG_RETURN_IF_ERROR(priceable(all.front().graph, form, device));
   if (form == Form::kProto) return text ? proto_text(result) : serialize(result);
   const std::string graph = shown(all.front().graph, result.program, form, text, device);
   return form == Form::kText ? print(result.program) + "\n" + graph : graph;
@@ -88,6 +96,7 @@ Result<std::string> text_of(const Invocation& invocation, Form form) {
     case Loadable::kMuGraph: {
       const Result<Candidate> candidate = load_mugraph(path, invocation);
       if (!candidate.ok()) return candidate.error();
+      if (Status s = priceable(candidate->graph, form, *device); !s.ok()) return s.error();
       return shown(candidate->graph, candidate->program, form, text, *device);
     }
     case Loadable::kResult: {

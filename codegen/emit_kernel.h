@@ -61,14 +61,6 @@ std::set<uint32_t> stored_tensors(const MuGraph& graph, const Launch& launch);
 // intermediates.
 std::vector<uint32_t> launch_parameters(const MuGraph& graph, const Launch& launch);
 
-// Shared memory of a launch, and where the tiles of the joined kernel begin in it; what stays in
-// the cluster gets its offset.
-struct LaunchArena {
-  int64_t bytes = 0;
-  int64_t joined_offset = 0;
-};
-LaunchArena arena_of(const std::vector<KernelPlan>& plans, std::vector<ClusterTensor>& kept);
-
 // The computations whose loads are bulk copies: behind its pointers a kernel takes a tensor map for
 // each, in this order.
 std::vector<uint32_t> bulk_loads(const KernelPlan& plan);

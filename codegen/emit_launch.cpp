@@ -30,6 +30,7 @@
 #include <algorithm>
 
 #include "codegen/emit_kernel.h"
+#include "core/schedule/memory_plan.h"
 
 namespace sundog::codegen {
 namespace {
@@ -86,25 +87,6 @@ std::vector<uint32_t> launch_parameters(const MuGraph& graph, const Launch& laun
     }
   }
   return result;
-}
-
-// Barriers in shared memory that count bytes are no memory for anything else while the block lives;
-// nor is what stays in the cluster, which others may read.
-LaunchArena arena_of(const std::vector<KernelPlan>& plans, std::vector<ClusterTensor>& kept) {
-  constexpr int64_t kAlignment = 1024, kKeptAlignment = 128;
-  LaunchArena arena{plans[0].shared_bytes, 0};
-  if (plans.size() == 1) return arena;
-  if (!plans[0].bulk_loops.empty()) {
-    arena.joined_offset = (arena.bytes + kAlignment - 1) / kAlignment * kAlignment;
-  }
-  if (plans[1].shared_bytes > 0) {
-    arena.bytes = std::max(arena.bytes, arena.joined_offset + plans[1].shared_bytes);
-  }
-  for (ClusterTensor& tensor : kept) {
-    tensor.offset = (arena.bytes + kKeptAlignment - 1) / kKeptAlignment * kKeptAlignment;
-    arena.bytes = tensor.offset + tensor.elements * bytes(DType::kF32);
-  }
-  return arena;
 }
 
 std::string emit_kernel(const MuGraph& graph, const Launch& launch,

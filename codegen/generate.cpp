@@ -103,11 +103,6 @@ Status check_target(const Kernel& kernel, const KernelPlan& plan, const Target& 
   if (!plan.bulk_loops.empty() && target.architecture < 90) {
     return unsupported(where + "bulk copies" + but, "leave out 'bulk'");
   }
-  if (kernel.via == Via::kCluster && target.architecture < 90) {
-    return unsupported("kernel '" + kernel.name + "' is run by the blocks of a cluster" + but +
-                           " and has no clusters",
-                       "write via last_block");
-  }
   return {};
 }
 
@@ -341,6 +336,7 @@ Result<Generated> generate(const MuGraph& graph, const Program& program, const D
   plan.name = entry_name(options.name.empty() ? graph.name : options.name);
   for (const TensorDecl& decl : program.inputs) plan.inputs.push_back(plan_tensor(decl));
   for (const Output& o : program.outputs) plan.outputs.push_back(plan_tensor(o.tensor));
+  SUNDOG_RETURN_IF_ERROR(clusters_run_on(device, graph));
   const MuGraph placed = placed_in_clusters(graph);
   Launches launches(placed, program, device, *target, {narrow_outputs(program), options.rounding});
   SUNDOG_RETURN_IF_ERROR(launches.run(result));

@@ -6,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "search/finish.h"
 #include "search/hoist_loads.h"
 #include "search/kernel_plan.h"
 #include "search/size_plan.h"

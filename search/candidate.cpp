@@ -7,8 +7,11 @@
 #include <array>
 #include <set>
 
+#include "core/schedule/cluster.h"
 #include "core/schedule/memory_plan.h"
+#include "core/via.h"
 #include "search/describe.h"
+#include "search/finish.h"
 #include "search/library_kernel.h"
 #include "search/lower.h"
 #include "search/size_plan.h"
@@ -78,6 +81,18 @@ std::vector<Candidate> varied(std::vector<Candidate> all, size_t wanted) {
   return std::move(picked[0]);
 }
 
+// Shared memory of a kernel and of one that its blocks run.
+bool launch_fits(const MuGraph& graph, uint32_t joined, const Device& device) {
+  std::vector<sundog::KernelPlan> plans;
+  for (uint32_t k : {joined - 1, joined}) {
+    Result<sundog::KernelPlan> plan = plan_kernel(graph, graph.kernels[k]);
+    if (!plan.ok()) return false;
+    plans.push_back(std::move(*plan));
+  }
+  std::vector<ClusterTensor> kept = cluster_tensors(graph, joined);
+  return arena_of(plans, kept).bytes <= device.shared_per_block;
+}
+
 bool kernel_fits(const MuGraph& graph, const Kernel& kernel, const Device& device) {
   if (kernel.kind != KernelKind::kGraphDefined) return true;
   const auto plan = plan_kernel(graph, kernel);
@@ -86,9 +101,16 @@ bool kernel_fits(const MuGraph& graph, const Kernel& kernel, const Device& devic
 
 }  // namespace
 
-bool fits_device(const MuGraph& graph, const Device& device) {
-  return std::all_of(graph.kernels.begin(), graph.kernels.end(),
-                     [&](const Kernel& k) { return kernel_fits(graph, k, device); });
+bool fits_device(const MuGraph& unplaced, const Device& device) {
+  if (!clusters_run_on(device, unplaced).ok()) return false;
+  const bool joined = launch_count(unplaced) < static_cast<int>(unplaced.kernels.size());
+  const MuGraph placed = joined ? placed_in_clusters(unplaced) : MuGraph();
+  const MuGraph& graph = joined ? placed : unplaced;
+  for (uint32_t k = 0; k < graph.kernels.size(); ++k) {
+    if (!kernel_fits(graph, graph.kernels[k], device)) return false;
+    if (graph.kernels[k].via != Via::kKernel && !launch_fits(graph, k, device)) return false;
+  }
+  return true;
 }
 
 Candidate candidate_of(MuGraph graph, std::string kind, const Machine& machine) {
@@ -168,6 +190,7 @@ class Offerer {
   }
 
   std::vector<Candidate> take() { return std::move(out_); }
+  std::optional<Candidate> best_cluster() { return std::move(cluster_); }
 
  private:
   size_t wanted() const { return static_cast<size_t>(std::max(1, space_.sizes_per_structure)); }
@@ -200,11 +223,29 @@ class Offerer {
       if (!good && any) return;
       tiles_[k] = sized.tiles;
       any |= keep(candidate_of(finish(plan_, tiles_, counts, machine_), s_.kind, machine_));
-      for (size_t j = 1; j < s_.kernels.size() && space_.last_block; ++j) {
-        std::optional<MuGraph> joined = finish_joined(plan_, tiles_, counts, machine_, j);
-        if (joined) keep(candidate_of(std::move(*joined), s_.kind + "/last", machine_));
-      }
+      for (size_t j = 1; j < s_.kernels.size(); ++j) offer_joined(j, counts);
     }
+  }
+
+  void offer_joined(size_t joined, const std::vector<int64_t>& counts) {
+    if (space_.last_block) {
+      auto last = finish_joined(plan_, tiles_, counts, machine_, joined);
+      if (last) keep(candidate_of(std::move(*last), s_.kind + "/last", machine_));
+    }
+    if (space_.cluster && may_be_clusters(counts)) {
+      auto cluster = finish_in_cluster(plan_, tiles_, counts, machine_, joined);
+      if (cluster) note_cluster(candidate_of(std::move(*cluster), s_.kind + "/cluster", machine_));
+    }
+  }
+
+  void note_cluster(Candidate c) {
+    if (cluster_ && c.predicted_us >= cluster_->predicted_us) return;
+    if (fits_device(c.graph, device_)) cluster_ = std::move(c);
+  }
+
+  static bool may_be_clusters(const std::vector<int64_t>& counts) {
+    return std::any_of(counts.begin(), counts.end(),
+                       [](int64_t n) { return n > 1 && n <= kMostClusterBlocks; });
   }
 
   bool keep(Candidate c) {
@@ -220,6 +261,7 @@ class Offerer {
   const Device& device_;
   std::vector<std::vector<int64_t>> tiles_;  // of each kernel
   std::vector<Candidate> out_;
+  std::optional<Candidate> cluster_;
 };
 
 }  // namespace
@@ -254,7 +296,12 @@ std::vector<Candidate> candidates_of(const Structure& s, const BankRun& run,
   });
   const auto same = [](const Candidate& a, const Candidate& b) { return a.graph == b.graph; };
   out.erase(std::unique(out.begin(), out.end(), same), out.end());
+  std::optional<Candidate> cluster = offerer.best_cluster();
   out = varied(std::move(out), wanted);
+  if (cluster) {
+    const auto slower = [&](const Candidate& c) { return c.predicted_us > cluster->predicted_us; };
+    out.insert(std::find_if(out.begin(), out.end(), slower), std::move(*cluster));
+  }
   if (auto wide = wide_candidate(s, std::move(plan), all_counts, machine)) {
     if (fits_device(wide->graph, device)) out.push_back(std::move(*wide));
   }

@@ -72,6 +72,7 @@ constexpr double kOwnCache = 32e3;    // bytes of an SM's first-level cache that
 constexpr double kMostL2Share = 0.7;  // of the L2 that data survives in between two passes
 constexpr double kScalarConflict = 1.5;  // turns that words of neighbours' rows take
 constexpr double kStartedEarly = 0.5;    // of a stage
+constexpr double kRemoteTurns = 2;       // of shared memory, for a word of another block
 constexpr double kLongQueue = 72e3;      // bytes an SM has asked for, beyond which more is a loss
 constexpr double kQueueLoss = 0.05;      // of the rate, each time that again
 
@@ -163,7 +164,7 @@ class Pricer {
 
   bool memory() {
     const bool groups = uses_warpgroups();
-    double fixed = 0, held = 0;
+    double fixed = known_.kept_bytes, held = 0;
     std::array<double, 8> fleeting{};  // by loop
     for (uint32_t i = 0; i < p_.roles.size(); ++i) {
       if (repeated(i)) continue;
@@ -179,7 +180,7 @@ class Pricer {
           held += kWindowRegisters * size;
         } else if (looped(i)) {
           note_register_load(role, size);
-        } else if (role.is_load) {
+        } else if (role.is_load && !load(i).in_cluster) {
           prologue_bytes_ += size;
         }
       } else if (role.loop >= 0 || role.is_load || role.is_reduction || !role.users.empty()) {
@@ -192,7 +193,7 @@ class Pricer {
         } else {
           held += role.is_load ? kLoadedLate * size : size;
         }
-        if (role.is_load) note_register_load(role, size);
+        if (role.is_load && !load(i).in_cluster) note_register_load(role, size);
       }
       if (level_.mma[i].use && count(role.reduced) > 16) note_join(i);
     }
@@ -386,8 +387,14 @@ class Pricer {
 
   double bytes_of(const Traffic& t) const { return count(t.index - p_.grid) * t.element_bytes; }
 
+  // Blocks that can run at once.
+  double places() const {
+    return known_.cluster > 1 ? cluster_places(m_, known_.cluster, out_.resident)
+                              : m_.sms * out_.resident;
+  }
+
   void transfers() {
-    const double busy = std::min(blocks_, m_.sms * out_.resident);
+    const double busy = std::min(blocks_, places());
     for (size_t i = 0; i < p_.traffic.size(); ++i) {
       const Traffic& t = p_.traffic[i];
       if (!t.is_store && repeated(t.computation)) continue;
@@ -398,6 +405,10 @@ class Pricer {
         alu_ += elements * kStoreSlots;
       }
       const double moved = blocks_ * count((t.index | t.times) - p_.grid) * t.element_bytes;
+      if (t.in_cluster) {
+        shared_ += moved * (t.is_store ? 1 : kRemoteTurns);
+        continue;
+      }
       double unique = count(t.index) * t.element_bytes;
       if (t.tensor_bytes > 0) unique = std::min(unique, t.tensor_bytes);
       // What every block reads into registers stays in the SM's own cache from block to block.
@@ -436,15 +447,26 @@ class Pricer {
   // and so for a lower rate.  Where they are enough for the full one it adds nothing, since blocks
   // start as others end.
   double last_wave_loss(double in_flight) const {
-    const double all = blocks_ / (m_.sms * out_.resident), last = all - std::floor(all);
+    const double all = blocks_ / places(), last = all - std::floor(all);
+    // The blocks of a cluster leave together, and others come when all of their places are free.
+    if (known_.cluster > 1) return std::ceil(all) / all - 1;
     const double rate = hbm_rate(m_, in_flight), late = hbm_rate(m_, in_flight * last);
     return last > 0 && late > 0 ? last / all * (rate / late - 1) : 0;
   }
 
+  // Parts that blocks keep for one another are there when they have met.
+  bool waits_for_memory() const {
+    const auto load = [](const Traffic& t) { return !t.is_store; };
+    const auto near = [](const Traffic& t) { return !t.is_store && t.in_cluster; };
+    return std::count_if(p_.traffic.begin(), p_.traffic.end(), load) >
+               std::count_if(p_.traffic.begin(), p_.traffic.end(), near) ||
+           std::none_of(p_.traffic.begin(), p_.traffic.end(), near);
+  }
+
   double total() {
-    const double busy = std::min(blocks_, m_.sms * out_.resident);
-    const double per_sm = std::ceil(blocks_ / m_.sms);
-    const double waves = std::max(1.0, std::ceil(blocks_ / (m_.sms * out_.resident)));
+    const double busy = std::min(blocks_, places());
+    const double per_sm = std::ceil(blocks_ / places() * out_.resident);
+    const double waves = std::max(1.0, std::ceil(blocks_ / places()));
     const double staged = staged_ahead();
     const double unstaged = std::min(kSingleShot, register_stage_ + prologue_bytes_);
     const double in_flight = std::max({staged + window_bytes_, unstaged, 512.0}) * busy / m_.sms;
@@ -507,7 +529,8 @@ class Pricer {
     // With two stages the copies of the next wait until all threads have read the last.
     const double apart_loss = out_.stages == 2 ? kComputeLossTwo : kComputeLossBulk;
     const double compute_loss = bulk_ ? apart_loss : kComputeLoss;
-    return m_.launch_us + m_.fill_us + most + kOverlapLoss * (sum - most) +
+    return m_.launch_us + (waits_for_memory() ? m_.fill_us : 0) + most +
+           kOverlapLoss * (sum - most) +
            (compute_loss - kOverlapLoss) * std::min(loading, computing) + pipeline_fill + turns +
            waited + serial_us_ + (joined_ > 1 ? kJoinUs * std::max(1.0, joined_ / kJoinWarps) : 0);
   }

@@ -34,6 +34,7 @@ struct Traffic {
   int aligned = 16;         // bytes of which all rows begin at a multiple
   double tensor_bytes = 0;  // of the whole tensor as far as its size is fixed, else 0
   bool is_store = false;
+  bool in_cluster = false;  // of what blocks of a cluster keep for one another
 };
 
 struct KernelProfile {
@@ -70,6 +71,8 @@ struct Known {
   int registers = 0;         // a thread, as a compiler counts them
   double spilled_bytes = 0;  // that a thread puts into memory and takes back for lack of them
   bool finished = false;     // its sizes are no choice: what fits no registers is spilled
+  int64_t cluster = 1;       // blocks of a cluster of its launch
+  double kept_bytes = 0;     // of a block's shared memory: what it keeps for the others
 };
 
 // require: `extents` has one entry a factor of the kernel.

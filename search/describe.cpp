@@ -79,6 +79,7 @@ std::string describe(const MuGraph& graph) {
       continue;
     }
     if (k.via == Via::kLastBlock) out += "the last block of ";
+    if (k.via == Via::kCluster) out += "the blocks of a cluster, ";
     out += "grid(" + names(k, k.grid) + ")";
     if (!parts.empty()) out += ": " + join(parts, ", ");
   }

@@ -46,8 +46,14 @@ std::optional<Candidate> Offers::next() {
 
 uint64_t Offers::left() const { return ready_.size() + (kept_.size() - sized_); }
 
+// What is joined in a cluster is neither launched nor waits for memory.
+double Offers::least_us(const Structure& structure) const {
+  const bool may_join = space_.cluster && machine_.clusters;
+  return structure.us - (may_join ? machine_.launch_us + machine_.fill_us : 0);
+}
+
 bool Offers::may_be_next(const Incumbents::Entry& entry) const {
-  return ready_.empty() || entry.structure.us <= kMostGained * ready_.back().predicted_us;
+  return ready_.empty() || least_us(entry.structure) <= kMostGained * ready_.back().predicted_us;
 }
 
 // All that may be next, and the first in any case.
@@ -55,7 +61,7 @@ void Offers::size_some() {
   size_t count = 1;
   const double least = ready_.empty() ? kept_[sized_].structure.us : ready_.back().predicted_us;
   while (sized_ + count < kept_.size() &&
-         kept_[sized_ + count].structure.us <= kMostGained * least) {
+         least_us(kept_[sized_ + count].structure) <= kMostGained * least) {
     ++count;
   }
   std::vector<std::vector<Candidate>> lists(count);

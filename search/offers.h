@@ -34,6 +34,7 @@ class Offers {
   uint64_t unfit() const { return unfit_; }
 
  private:
+  double least_us(const Structure& structure) const;
   bool may_be_next(const Incumbents::Entry& entry) const;
   void size_some();
 

@@ -70,6 +70,7 @@ void add_stores(const MuGraph& graph, const Kernel& kernel, const std::vector<St
       t.element_bytes = bytes(graph.tensors[store->tensor].decl.dtype);
       t.aligned = aligned_bytes(decl, store->index);
       t.is_store = true;
+      t.in_cluster = graph.tensors[store->tensor].role == TensorRole::kCluster;
       out.traffic.push_back(t);
     }
   }
@@ -87,6 +88,7 @@ Traffic read_of(const MuGraph& graph, const Role& role, uint32_t computation, ui
   const DeviceTensor& device = graph.tensors[tensor];
   t.element_bytes = bytes(device.decl.dtype);
   t.aligned = aligned_bytes(device.decl, index);
+  t.in_cluster = device.role == TensorRole::kCluster;
   if (device.role == TensorRole::kInput) {
     t.tensor_bytes = t.element_bytes * static_cast<double>(element_count(device.decl));
   }

@@ -13,7 +13,10 @@
 #include <set>
 #include <utility>
 
+#include "core/check.h"
+#include "core/via.h"
 #include "search/cost.h"
+#include "search/finish.h"
 #include "search/kernel_plan.h"
 #include "search/library_kernel.h"
 #include "search/settle.h"
@@ -39,6 +42,7 @@ class KernelReplanner {
     out_.kernel.name = old_.name;
     find_places(old_.body);
     find_parts();
+    find_shares();
     std::vector<Split> splits;
     for (AxisId axis = 0; axis < from_.axes.size(); ++axis) {
       auto split = split_of(axis);
@@ -97,6 +101,20 @@ class KernelReplanner {
     for (const Store* s : stores_) look(s->tensor, s->index);
   }
 
+  // Grid factors that cut the tile behind them into shares of the blocks of a cluster: they are
+  // part of the tile.
+  void find_shares() {
+    if (old_.via != Via::kCluster) return;
+    const Result<Arrival> arrival = arrival_of(from_, number_);
+    SUNDOG_CHECK(arrival.ok());
+    for (AxisId f : arrival->sharing) {
+      const AxisId tile = f + 1;
+      const bool cuts = tile < old_.factors.size() && !grid_.has(tile) && !loops_.has(tile) &&
+                        old_.factors[tile].axis == old_.factors[f].axis;
+      if (cuts) shares_.insert(f);
+    }
+  }
+
   // By old factors; nothing where the axis is not cut here, or one element at a time.
   Result<std::optional<Split>> split_of(AxisId axis) {
     const std::vector<AxisId> factors = factors_of(old_, axis);
@@ -105,6 +123,7 @@ class KernelReplanner {
     s.extent = plan_.graph.axes[axis].extent;
     if (!is_program_axis(axis)) s.whole_part = part_of_[axis];
     for (AxisId f : factors) {
+      if (shares_.has(f)) continue;
       if (s.inner != kNoFactor) return unsupported_cut(axis);
       if (parts_.contains(f) && s.part == kNoFactor && s.outer == kNoFactor) {
         s.part = f;
@@ -130,6 +149,11 @@ class KernelReplanner {
     std::map<AxisId, AxisId> new_grid;  // old tile -> new factor
     for (AxisId f = 0; f < old_.factors.size(); ++f) {
       const Factor& factor = old_.factors[f];
+      if (shares_.has(f)) {
+        new_id_.push_back(kNoFactor);
+        index_of_.push_back(IndexExpr::of_constant(0));
+        continue;
+      }
       const std::string& name = from_.axes[factor.axis].name;
       const auto split =
           std::find_if(splits.begin(), splits.end(), [&](const Split& s) { return s.inner == f; });
@@ -145,7 +169,9 @@ class KernelReplanner {
       index_of_.push_back(IndexExpr::of(new_id_[f]));
       if (gets_grid) index_of_[f] = index_of_[f] + IndexExpr::of(new_grid[f]);
     }
-    for (AxisId f : old_.grid) out_.kernel.grid.push_back(new_id_[f]);
+    for (AxisId f : old_.grid) {
+      if (!shares_.has(f)) out_.kernel.grid.push_back(new_id_[f]);
+    }
     for (const auto& [tile, outer] : new_grid) out_.kernel.grid.push_back(outer);
     for (Split s : splits) {
       const auto grid = new_grid.find(s.inner);
@@ -182,6 +208,16 @@ class KernelReplanner {
         continue;
       }
       item.coefficient /= stride;
+    }
+    for (const IndexExpr::Item& item : out.axes) {
+      if (!shares_.has(item.axis)) continue;
+      const bool with_tile =
+          std::any_of(out.axes.begin(), out.axes.end(), [&](const IndexExpr::Item& other) {
+            return other.axis == item.axis + 1 && other.coefficient == item.coefficient;
+          });
+      if (!with_tile) {
+        failed_ = unsupported("kernel '" + old_.name + "' has an index that mixes factors");
+      }
     }
     return substitute(out, index_of_);
   }
@@ -266,7 +302,7 @@ class KernelReplanner {
   const std::vector<uint32_t>& tensor_of_;
   const std::vector<int>& part_of_;  // index into the plan's parts of each µGraph axis, or -1
   KernelPlan out_;
-  AxisSet grid_, loops_, reduced_;
+  AxisSet grid_, loops_, reduced_, shares_;
   std::map<AxisId, int> parts_;
   std::vector<const Store*> stores_;
   std::vector<AxisId> new_id_;  // of each old factor
@@ -428,11 +464,19 @@ class Replanner {
     }
     std::stable_sort(all.begin(), all.end(),
                      [](const Sized& a, const Sized& b) { return a.us < b.us; });
+    // Parts for a cluster are fewer than are best otherwise.
+    for (size_t k = 1; k < from_.kernels.size(); ++k) {
+      if (from_.kernels[k].via != Via::kCluster) continue;
+      for (const Sized& s : all) {
+        auto cluster = finish_in_cluster(plan, s.tiles, s.counts, machine_, k);
+        if (cluster) add(std::move(*cluster), found);
+      }
+    }
     if (all.size() > most_) all.resize(most_);
     for (const Sized& s : all) {
       add(finish(plan, s.tiles, s.counts, machine_), found);
       for (size_t k = 1; k < from_.kernels.size(); ++k) {
-        if (from_.kernels[k].via != Via::kLastBlock) continue;
+        if (from_.kernels[k].via == Via::kKernel) continue;
         auto joined = finish_joined(plan, s.tiles, s.counts, machine_, k);
         if (joined) add(std::move(*joined), found);
       }

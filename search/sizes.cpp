@@ -13,13 +13,9 @@
 
 #include "core/arithmetic.h"
 #include "core/check.h"
+#include "core/schedule/cluster.h"
 #include "core/via.h"
-#include "search/arrange_loops.h"
-#include "search/early_loads.h"
 #include "search/library_kernel.h"
-#include "search/merge_repeats.h"
-#include "search/settle.h"
-#include "search/trim_masked.h"
 
 namespace sundog::search {
 namespace {
@@ -91,15 +87,13 @@ std::vector<int64_t> part_candidates(int64_t extent, const Machine& machine) {
   return list;
 }
 
-namespace {
-
-// An empty axis counts as one element: a kernel without blocks costs nothing whatever its tiles
-// are, and must be one that can be emitted all the same.
 std::vector<int64_t> priced_extents(const Kernel& kernel) {
   std::vector<int64_t> extents = factor_extents(kernel);
   for (int64_t& extent : extents) extent = std::max<int64_t>(extent, 1);
   return extents;
 }
+
+namespace {
 
 class Descent {
   static constexpr double kInfinite = std::numeric_limits<double>::infinity();
@@ -341,74 +335,6 @@ class Descent {
   double best_ = kInfinite;
 };
 
-// With `bulk`, loads ahead are bulk copies wherever the plan can make them so.
-void set_stages(std::vector<Statement>& body, const Kernel& kernel, int stages, bool bulk) {
-  for (Statement& s : body) {
-    auto* loop = std::get_if<Loop>(&s.node);
-    if (loop == nullptr) continue;
-    const bool loads = std::any_of(loop->body.begin(), loop->body.end(), [&](const Statement& b) {
-      const auto* compute = std::get_if<Compute>(&b.node);
-      if (compute == nullptr) return false;
-      const Computation& c = kernel.computations[compute->computation];
-      return c.storage == Storage::kShared &&
-             std::holds_alternative<InputTerm>(kernel.terms[c.value]);
-    });
-    const int64_t iterations = kernel.factors[loop->factor].extent;
-    loop->stages =
-        loads ? static_cast<int>(std::min<int64_t>(stages, std::max<int64_t>(iterations, 1))) : 1;
-    loop->bulk = bulk && loop->stages > 1;
-    set_stages(loop->body, kernel, stages, bulk);
-  }
-}
-
-// The order in which loaded operands of tensor cores lie in shared memory: the last axis stays
-// where it is in memory; before it comes an axis of the other side of the matrix, so that the eight
-// rows that are read together lie one after the other, where the swizzle keeps them in different
-// banks.
-void order_operands(const std::vector<Role>& roles, Kernel& kernel) {
-  constexpr int64_t kRows = 8;
-  const auto place = [&](uint32_t id, AxisSet rows, AxisSet reduced) {
-    std::vector<AxisId>& axes = kernel.computations[id].axes;
-    if (!roles[id].is_load || axes.size() < 3) return;
-    const AxisSet other = reduced.has(axes.back()) ? rows : reduced;
-    const auto good = [&](AxisId f) { return other.has(f) && kernel.factors[f].extent >= kRows; };
-    const auto last = axes.end() - 1;
-    const auto found = std::find_if(std::make_reverse_iterator(last), axes.rend(), good);
-    if (found == axes.rend()) return;
-    std::rotate(found.base() - 1, found.base(), last);
-  };
-  for (uint32_t i = 0; i < roles.size(); ++i) {
-    if (kernel.computations[i].mma == MmaAtom::kNoAtom || !roles[i].contraction) continue;
-    const Contraction& c = *roles[i].contraction;
-    place(c.left, c.m, c.k);
-    place(c.right, c.n, c.k);
-  }
-}
-
-Kernel finish_kernel(const MuGraph& graph, const KernelPlan& plan, const Machine& machine,
-                     AxisId program_axes, int warp_choice, std::vector<AxisId>& new_id) {
-  Settled settled = settle(graph, plan.kernel, program_axes);
-  Kernel kernel = std::move(settled.kernel);
-  new_id = std::move(settled.new_id);
-  merge_repeats(kernel);
-  trim_masked(kernel);
-  const KernelProfile p = profile(graph, kernel, plan.wide);
-  const std::vector<int64_t> extents = priced_extents(kernel);
-  const ThreadLevel level = choose_thread_level(kernel, p.roles, extents, machine, warp_choice);
-  apply(level, kernel);
-  order_operands(p.roles, kernel);
-  for (size_t i = 0; i < kernel.computations.size(); ++i) {
-    kernel.computations[i].warps = level.splits[i];
-  }
-  const KernelPrice priced = price(p, kernel, extents, machine, warp_choice);
-  set_stages(kernel.body, kernel, std::max(1, priced.stages), machine.bulk);
-  const double blocks = tile_count(AxisSet::of(kernel.grid), extents);
-  start_loads_early(graph, kernel, blocks <= machine.sms * priced.resident);
-  keep_in_registers(p.roles, kernel);
-  overlap_products(kernel);
-  return kernel;
-}
-
 }  // namespace
 
 std::optional<SizedKernel> size_kernel(KernelPlan& plan, const KernelProfile& profile,
@@ -443,83 +369,6 @@ std::vector<SizedKernel> size_variants(KernelPlan& plan, const KernelProfile& pr
   return all;
 }
 
-MuGraph finish(GraphPlan plan, const std::vector<std::vector<int64_t>>& tiles,
-               const std::vector<int64_t>& part_counts, const Machine& machine) {
-  for (size_t i = 0; i < plan.parts.size(); ++i) plan.parts[i].count = part_counts[i];
-  set_part_counts(plan);
-  const AxisId program_axes = static_cast<AxisId>(plan.graph.axes.size() - plan.parts.size());
-  for (size_t k = 0; k < plan.kernels.size(); ++k) {
-    KernelPlan& kernel = plan.kernels[k];
-    if (is_library(tiles[k])) {
-      SUNDOG_CHECK(kernel.library.has_value());
-      plan.graph.kernels.push_back(std::move(kernel.library->kernel));
-      continue;
-    }
-    for (size_t s = 0; s < kernel.splits.size(); ++s) {
-      Split& split = kernel.splits[s];
-      split.extent = plan.graph.axes[split.axis].extent;
-      const int64_t count =
-          split.shared_part < 0 ? 1 : part_counts[static_cast<size_t>(split.shared_part)];
-      set_tile(kernel, split, tiles[k][s], count);
-    }
-    std::vector<AxisId> new_id;
-    Kernel done = finish_kernel(plan.graph, kernel, machine, program_axes,
-                                static_cast<int>(tiles[k].back()), new_id);
-    for (const Part& p : plan.parts) {
-      MuAxis& axis = plan.graph.axes[p.mu_axis];
-      if (axis.kernel == k) axis.factor = new_id[axis.factor];
-    }
-    plan.graph.kernels.push_back(std::move(done));
-  }
-  return std::move(plan.graph);
-}
-
-namespace {
-
-// A tile of `split` as large as what a block of the kernel before it makes: the whole axis, where
-// that kernel does not cut it over blocks.
-int64_t tile_of_blocks(const KernelPlan& before, const std::vector<int64_t>& tiles,
-                       const Split& split, int64_t axis_extent) {
-  for (size_t s = 0; s < before.splits.size(); ++s) {
-    const Split& other = before.splits[s];
-    const bool cut = other.axis == split.axis && other.outer != kNoFactor && !other.looped;
-    if (cut) return tiles[s];
-  }
-  return axis_extent;
-}
-
-bool has_products(const Kernel& kernel) {
-  return std::any_of(kernel.computations.begin(), kernel.computations.end(),
-                     [](const Computation& c) { return c.mma != MmaAtom::kNoAtom; });
-}
-
-}  // namespace
-
-std::optional<MuGraph> finish_joined(GraphPlan plan, std::vector<std::vector<int64_t>> tiles,
-                                     const std::vector<int64_t>& part_counts,
-                                     const Machine& machine, size_t joined) {
-  if (is_library(tiles[joined - 1]) || is_library(tiles[joined])) return std::nullopt;
-  const KernelPlan& own = plan.kernels[joined];
-  for (size_t s = 0; s < own.splits.size(); ++s) {
-    const Split& split = own.splits[s];
-    if (split.looped || split.outer == kNoFactor) continue;
-    tiles[joined][s] = tile_of_blocks(plan.kernels[joined - 1], tiles[joined - 1], split,
-                                      plan.graph.axes[split.axis].extent);
-  }
-  MuGraph graph = finish(std::move(plan), tiles, part_counts, machine);
-  Kernel& kernel = graph.kernels[joined];
-  // Warps of a product are laid out by their number.
-  if (has_products(kernel)) return std::nullopt;
-  kernel.warps = graph.kernels[joined - 1].warps;
-  kernel.via = Via::kLastBlock;
-  for (Statement& s : kernel.body) {
-    if (auto* loop = std::get_if<Loop>(&s.node)) loop->bulk = false;
-  }
-  const Result<Arrival> arrival = arrival_of(graph, static_cast<uint32_t>(joined));
-  if (!arrival.ok() || arrival->count < 2) return std::nullopt;
-  return graph;
-}
-
 namespace {
 
 // The stages of the loops with copies ahead; 0 if there is none.
@@ -534,6 +383,8 @@ int stages_of(const std::vector<Statement>& body) {
 }
 
 }  // namespace
+
+namespace {
 
 KernelPrice price_of(const MuGraph& graph, const Kernel& kernel, const Machine& machine,
                      Known known) {
@@ -559,18 +410,63 @@ KernelPrice price_of(const MuGraph& graph, const Kernel& kernel, const Machine& 
   return priced;
 }
 
+bool joined_in_cluster(const MuGraph& graph, size_t kernel) {
+  return kernel < graph.kernels.size() && graph.kernels[kernel].via == Via::kCluster;
+}
+
+// Of what the blocks of a kernel that is launched keep for one another, if anything.
+void note_cluster(const MuGraph& graph, uint32_t joined, Known& known) {
+  const Result<Arrival> arrival = arrival_of(graph, joined);
+  SUNDOG_CHECK(arrival.ok());
+  known.cluster = arrival->count;
+  for (const ClusterTensor& kept : cluster_tensors(graph, joined)) {
+    known.kept_bytes += static_cast<double>(kept.elements * bytes(DType::kF32));
+  }
+}
+
+}  // namespace
+
+std::vector<KernelPrice> prices_of(const MuGraph& graph, const Machine& machine,
+                                   std::span<const Known> known) {
+  const bool in_clusters =
+      std::any_of(graph.kernels.begin(), graph.kernels.end(),
+                  [](const Kernel& kernel) { return kernel.via == Via::kCluster; });
+  const MuGraph placed = in_clusters ? placed_in_clusters(graph) : MuGraph();
+  std::vector<KernelPrice> prices;
+  for (size_t k = 0; k < graph.kernels.size(); ++k) {
+    Known of_kernel = k < known.size() ? known[k] : Known();
+    if (joined_in_cluster(graph, k)) note_cluster(graph, static_cast<uint32_t>(k), of_kernel);
+    if (joined_in_cluster(graph, k + 1)) {
+      note_cluster(graph, static_cast<uint32_t>(k + 1), of_kernel);
+    }
+    prices.push_back(price_of(in_clusters ? placed : graph, graph.kernels[k], machine, of_kernel));
+  }
+  return prices;
+}
+
 double predict(const MuGraph& graph, const Machine& machine, std::span<const Known> known) {
+  const std::vector<KernelPrice> prices = prices_of(graph, machine, known);
   double us = 0;
   for (size_t k = 0; k < graph.kernels.size(); ++k) {
     const Kernel& kernel = graph.kernels[k];
-    us += price_of(graph, kernel, machine, k < known.size() ? known[k] : Known()).us;
+    us += prices[k].us;
     if (k == 0) continue;
     // What a library launches waits for what is before it, and what is behind it does.
     if (kernel.kind != KernelKind::kGraphDefined ||
         graph.kernels[k - 1].kind != KernelKind::kGraphDefined) {
       continue;
     }
-    us -= kernel.via == Via::kKernel ? machine.overlap_us : machine.launch_us - machine.arrive_us;
+    switch (kernel.via) {
+      case Via::kKernel:
+        us -= machine.overlap_us;
+        break;
+      case Via::kLastBlock:
+        us -= machine.launch_us - machine.arrive_us;
+        break;
+      case Via::kCluster:
+        us -= machine.launch_us - machine.cluster_us;
+        break;
+    }
   }
   return us;
 }

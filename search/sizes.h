@@ -1,4 +1,4 @@
-// Chooses the sizes of planned kernels, and turns the plan into a µGraph.
+// Chooses the sizes of planned kernels (search/finish.h makes them a µGraph), and prices them.
 #pragma once
 
 #include <limits>
@@ -36,6 +36,10 @@ std::optional<SizedKernel> size_kernel(
     const Machine& machine, const std::vector<int64_t>* near = nullptr,
     double good_enough = std::numeric_limits<double>::infinity());
 
+// Extents of a kernel's factors as it is priced: an empty axis counts as one element, since a
+// kernel without blocks costs nothing whatever its tiles are, and must be one that can be emitted.
+std::vector<int64_t> priced_extents(const Kernel& kernel);
+
 // What the kernel costs with those tiles, or those nearest that there are; infinite: does not fit.
 double price_at(KernelPlan& plan, const KernelProfile& profile,
                 const std::vector<int64_t>& part_counts, const Machine& machine,
@@ -47,21 +51,11 @@ std::vector<SizedKernel> size_variants(KernelPlan& plan, const KernelProfile& pr
                                        const std::vector<int64_t>& part_counts,
                                        const Machine& machine, size_t most);
 
-// The µGraph with those tiles and part counts: factors of one value dropped, threads decided.
-MuGraph finish(GraphPlan plan, const std::vector<std::vector<int64_t>>& tiles,
-               const std::vector<int64_t>& part_counts, const Machine& machine);
-
-// The same with kernel `joined` run by the last blocks of the one before it (core/via.h), its tiles
-// those of that kernel.  Nothing where it cannot be.
-std::optional<MuGraph> finish_joined(GraphPlan plan, std::vector<std::vector<int64_t>> tiles,
-                                     const std::vector<int64_t>& part_counts,
-                                     const Machine& machine, size_t joined);
-
-// Price of a finished kernel, with the warps and stages that it has.
-KernelPrice price_of(const MuGraph& graph, const Kernel& kernel, const Machine& machine,
-                     Known known = {});
-// Predicted time of a µGraph, us.  `known`: of its kernels, in their order; fewer: nothing of those
-// that are missing.
+// Prices of the kernels of a finished µGraph, with the warps and stages that they have.  `known`:
+// of its kernels, in their order; fewer: nothing of those that are missing.
+std::vector<KernelPrice> prices_of(const MuGraph& graph, const Machine& machine,
+                                   std::span<const Known> known = {});
+// Predicted time of a µGraph, us; `known` as above.
 double predict(const MuGraph& graph, const Machine& machine, std::span<const Known> known = {});
 
 }  // namespace sundog::search

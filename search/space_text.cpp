@@ -36,6 +36,7 @@ std::span<const Member> members() {
       {"most_kernels", &SearchSpace::most_kernels, 1, 16},
       {"most_split_axes", &SearchSpace::most_split_axes, 0, 2},
       {"last_block", &SearchSpace::last_block},
+      {"cluster", &SearchSpace::cluster},
       {"library_gemm", &SearchSpace::library_gemm},
       {"shortest_loop", &SearchSpace::shortest_loop, 1, int64_t{1} << 40},
       {"kept_per_kind", &SearchSpace::kept_per_kind, 1, kMostKept},

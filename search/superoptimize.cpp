@@ -15,6 +15,7 @@
 #include "search/as_written.h"
 #include "search/bound.h"
 #include "search/checkpoint.h"
+#include "search/finish.h"
 #include "search/make_bank.h"
 #include "search/offers.h"
 #include "search/partition.h"
@@ -131,7 +132,10 @@ class Superoptimizer {
     const auto consider = [&](const Candidate& c) {
       if (c.predicted_us >= incumbent) return;
       incumbent = c.predicted_us;
-      kernels = c.graph.kernels.size();
+      // What blocks of a cluster join is worth looking for as a structure of fewer.
+      kernels = static_cast<size_t>(
+          std::count_if(c.graph.kernels.begin(), c.graph.kernels.end(),
+                        [](const Kernel& kernel) { return kernel.via != Via::kCluster; }));
     };
     if (as_written_) consider(*as_written_);
     for (const Candidate& c : by_parts_) consider(c);

@@ -1,6 +1,8 @@
 #include "core/schedule/cluster.h"
 
 #include <algorithm>
+#include <charconv>
+#include <string_view>
 
 #include "core/check.h"
 
@@ -61,6 +63,27 @@ ClusterTensor place(const MuGraph& graph, uint32_t kernel, const Arrival& arriva
 }
 
 }  // namespace
+
+bool has_clusters(const Device& device) {
+  constexpr std::string_view kPrefix = "sm_";
+  constexpr int kFirst = 90;
+  const std::string_view arch = device.arch;
+  int architecture = 0;
+  if (!arch.starts_with(kPrefix)) return false;
+  std::from_chars(arch.data() + kPrefix.size(), arch.data() + arch.size(), architecture);
+  return architecture >= kFirst;
+}
+
+Status clusters_run_on(const Device& device, const MuGraph& graph) {
+  if (has_clusters(device)) return {};
+  for (const Kernel& kernel : graph.kernels) {
+    if (kernel.via != Via::kCluster) continue;
+    return unsupported("kernel '" + kernel.name + "' is run by the blocks of a cluster; " +
+                           device.name + " is " + device.arch + " and has no clusters",
+                       "write via last_block");
+  }
+  return {};
+}
 
 std::vector<ClusterTensor> cluster_tensors(const MuGraph& graph, uint32_t kernel) {
   std::vector<ClusterTensor> result;

@@ -8,11 +8,17 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/device.h"
 #include "core/mugraph.h"
 #include "core/schedule/access.h"
 #include "core/via.h"
 
 namespace sundog {
+
+// Thread-block clusters came with sm_90.
+bool has_clusters(const Device& device);
+// Error: a kernel runs via cluster and the device has none.  kUnsupported, names the kernel.
+Status clusters_run_on(const Device& device, const MuGraph& graph);
 
 struct ClusterTensor {
   uint32_t tensor = 0;

@@ -4,7 +4,10 @@
 //   Status ok = fits(kernel, *plan, device);   // "needs 240,128 bytes of shared memory of 232,448"
 #pragma once
 
+#include <vector>
+
 #include "core/device.h"
+#include "core/schedule/cluster.h"
 #include "core/schedule/kernel_plan.h"
 
 namespace sundog {
@@ -20,5 +23,15 @@ Status can_launch(const Kernel& kernel, const KernelPlan& plan, const Device& de
 // can_launch, and registers within the device's limits: what search should consider.  The error is
 // kUnsupported and names the kernel and both numbers.
 Status fits(const Kernel& kernel, const KernelPlan& plan, const Device& device);
+
+// Shared memory of a launch, and where the tiles of the joined kernel begin in it.
+struct LaunchArena {
+  int64_t bytes = 0;
+  int64_t joined_offset = 0;
+};
+
+// `plans`: of the kernel that is launched and of the one that its blocks run, if any.  `kept`: what
+// stays in the cluster; each tensor gets its offset.
+LaunchArena arena_of(const std::vector<KernelPlan>& plans, std::vector<ClusterTensor>& kept);
 
 }  // namespace sundog

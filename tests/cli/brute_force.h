@@ -20,6 +20,7 @@
 
 #include "core/program.h"
 #include "search/cost.h"
+#include "search/finish.h"
 #include "search/hoist_loads.h"
 #include "search/kernel_plan.h"
 #include "search/sizes.h"

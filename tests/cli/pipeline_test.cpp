@@ -2,6 +2,8 @@
 // of the list ends in a right kernel or in a reason.
 #include <cstdlib>
 
+#include "core/text.h"
+#include "search/superoptimize.h"
 #include "tests/cli/json_reader.h"
 #include "tests/cli/tool_runner.h"
 
@@ -78,6 +80,40 @@ INSTANTIATE_TEST_SUITE_P(ManyRows, OddSizesSlow,
                                          SizesCase{"softmax", {"n=65537", "k=128"}},
                                          SizesCase{"gqa_safe", {"g=65537", "q=4", "k=64"}}),
                          case_name);
+
+// What search offers for the blocks of a cluster is emitted, right on the emulator, and refused by
+// name where there are no clusters.
+TEST(PipelineTest, ClustersThatSearchOffersRun) {
+  const Scratch scratch;
+  const std::string text =
+      "program p(n = 8, h = 2048, d = 96) {\n  input X: f16[n, h]\n  input W: f16[h, d]\n"
+      "  output O: f16[n, d] = sum[h](X * W) * rsqrt(mean[h](X * X) + 1)\n}\n";
+  scratch.write("p.sd", text);
+  const Result<Program> program = parse_program(text, "p.sd");
+  ASSERT_TRUE(program.ok());
+  search::SearchOptions options;
+  options.max_states = 3000;
+  options.top_k = 200;
+  const auto report = search::superoptimize(*program, *find_device("h200"), {}, options);
+  ASSERT_TRUE(report.ok());
+  int found = 0;
+  for (const search::Candidate& c : report->candidates) {
+    if (c.graph.kernels.back().via != Via::kCluster || ++found > 3) continue;
+    const std::string file = scratch.write("g.mu", "# program: p.sd\n" + print(c.graph, *program));
+    const ProcessResult run = run_tool({"run", file, "--on", "emulator", "--target", "h200"});
+    EXPECT_EQ(run.code, 0) << run.out << run.err << print(c.graph, *program);
+    EXPECT_EQ(run_tool({"show", file, "--cost", "--target", "h200"}).code, 0);
+    for (const std::vector<std::string>& refused :
+         {std::vector<std::string>{"emit", file, "--target", "a100", "-o", scratch.path("g.cu")},
+          {"show", file, "--cost", "--target", "a100"}}) {
+      const ProcessResult old = run_tool(refused);
+      EXPECT_EQ(old.code, 2) << old.out << old.err;
+      EXPECT_TRUE(contains(old.err, "is run by the blocks of a cluster; a100 is sm_80")) << old.err;
+    }
+    EXPECT_EQ(run_tool({"show", file, "--target", "a100"}).code, 0);
+  }
+  EXPECT_GT(found, 0);
+}
 
 TEST(OddSizes, WhatHasNoValueIsUnknown) {
   const Scratch scratch;

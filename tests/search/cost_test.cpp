@@ -213,5 +213,82 @@ TEST(Cost, WhatFitsNoRegistersIsSpilled) {
   EXPECT_TRUE(std::isinf(predicted(4096)));  // more shared memory than there is
 }
 
+// Four parts of sums, joined by a kernel of its own or by the blocks of clusters.
+double joined_us(const char* device, int64_t columns, bool in_cluster) {
+  const Result<Program> program =
+      parse_program("program p(n = 16, h = 4096, d = " + std::to_string(columns) +
+                        ") {\n  input X: f16[n, h]\n  input W: f16[h, d]\n"
+                        "  output O: f16[n, d] = sum[h](X * W)\n}\n",
+                    "p.sd");
+  EXPECT_TRUE(program.ok());
+  const Result<MuGraph> graph = parse_mugraph(
+      std::string("ugraph g of p {\n  kernel part grid(d.o, h.s) warps(8) {\n"
+                  "    split h = h.s(4) * h.o * h.i(256)\n    split d = d.o * d.i(64)\n"
+                  "    loop h.o stages(4) bulk {\n      xs[n, h.i] = X : shared f16\n"
+                  "      ws[h.i, d.i] = W : shared f16\n"
+                  "      acc[n, d.i] = sum[h.o, h.i](xs * ws) : reg f32 mma(m16n8k16) "
+                  "warps(h.i/8)\n    }\n    store acc -> t : f32[h.s, n, d]\n  }\n") +
+          (in_cluster ? "  kernel join grid(d.o, n.c) warps(8) via cluster {\n"
+                        "    split n = n.c(4) * n.i\n    split d = d.o * d.i(64)\n"
+                        "    o[n.i, d.i] = sum[h.s](t) : reg f32\n"
+                      : "  kernel join grid(n, d.o) warps(1) {\n    split d = d.o * d.i(256)\n"
+                        "    o[d.i] = sum[h.s](t) : reg f32\n") +
+          "    store o -> O\n  }\n}\n",
+      "p.mu", *program);
+  EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : to_string(graph.error()));
+  return predict(*graph, machine_of(*find_device(device)));
+}
+
+// Clusters save a launch and the way through memory, as long as all of them run at once; their
+// waves do not overlap.
+TEST(Cost, ClustersWinWhereFewBlocksRun) {
+  EXPECT_LT(joined_us("h200", 512, true), 0.95 * joined_us("h200", 512, false));      // 32 blocks
+  EXPECT_GT(joined_us("h200", 4096, true), 1.05 * joined_us("h200", 4096, false));    // 256
+  EXPECT_GT(joined_us("h200", 16384, true), 1.01 * joined_us("h200", 16384, false));  // 1,024
+}
+
+TEST(Cost, ClustersFindTheirPlacesInGroupsOfMultiprocessors) {
+  const Machine machine = machine_of(*find_device("h200"));
+  EXPECT_TRUE(machine.clusters);
+  EXPECT_FALSE(machine_of(*find_device("a100")).clusters);
+  EXPECT_EQ(cluster_places(machine, 2, 1), 132);
+  double last = 2;
+  for (int64_t blocks : {2, 4, 8}) {
+    const double places = cluster_places(machine, blocks, 1);
+    EXPECT_EQ(std::fmod(places, static_cast<double>(blocks)), 0);
+    EXPECT_LT(places / 132, last);
+    EXPECT_GT(places, 0.75 * 132);
+    last = places / 132;
+    // With more blocks on each, less is left over.
+    EXPECT_GE(cluster_places(machine, blocks, 4) / (4 * 132), places / 132);
+  }
+}
+
+// What a block keeps for the others takes its shared memory.
+TEST(Cost, KeptPartsTakeSharedMemory) {
+  const Result<Program> program = parse_program(
+      "program p(n = 64, h = 4096, d = 512) {\n  input X: f16[n, h]\n  input W: f16[h, d]\n"
+      "  output O: f16[n, d] = sum[h](X * W)\n}\n",
+      "p.sd");
+  ASSERT_TRUE(program.ok());
+  const auto shared = [&](const std::string& via) {
+    const Result<MuGraph> graph = parse_mugraph(
+        "ugraph g of p {\n  kernel part grid(d.o, h.s) warps(4) {\n"
+        "    split h = h.s(4) * h.o * h.i(64)\n    split d = d.o * d.i(64)\n"
+        "    loop h.o stages(2) {\n      xs[n, h.i] = X : shared f16\n"
+        "      ws[h.i, d.i] = W : shared f16\n"
+        "      acc[n, d.i] = sum[h.o, h.i](xs * ws) : reg f32 mma(m16n8k16) warps(n/4)\n    }\n"
+        "    store acc -> t : f32[h.s, n, d]\n  }\n  kernel join grid(d.o) warps(4)" +
+            via +
+            " {\n    split d = d.o * d.i(64)\n    o[n, d.i] = sum[h.s](t) : reg f32\n"
+            "    store o -> O\n  }\n}\n",
+        "p.mu", *program);
+    EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : to_string(graph.error()));
+    return prices_of(*graph, machine_of(*find_device("h200")))[0].shared_bytes;
+  };
+  EXPECT_EQ(shared(" via last_block"), shared(""));
+  EXPECT_GE(shared(" via cluster"), shared("") + 64 * 64 * 4);
+}
+
 }  // namespace
 }  // namespace sundog::search

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "search/finish.h"
 #include "search/lower.h"
 #include "search/make_bank.h"
 #include "search/sizes.h"

@@ -98,6 +98,31 @@ TEST(ReplanTest, AStructureFitsAnotherDevice) {
             1.1 * searched(program, "a100").candidates.front().predicted_us);
 }
 
+// The blocks of a cluster have their shares at other sizes, too; a device without clusters gets
+// none.
+TEST(ReplanTest, AClusterStaysOne) {
+  const auto of_cluster = [](const Candidate& c) {
+    return c.graph.kernels.back().via == Via::kCluster;
+  };
+  SearchOptions options;
+  options.max_states = 3000;
+  options.top_k = 200;
+  const Program first = load("gqa_safe", {{"g", 2}, {"q", 64}, {"k", 1024}});
+  const auto report = superoptimize(first, *find_device("h200"), {}, options);
+  ASSERT_TRUE(report.ok());
+  const auto& all = report->candidates;
+  const auto found = std::find_if(all.begin(), all.end(), of_cluster);
+  ASSERT_NE(found, all.end());
+  const Program program = load("gqa_safe", {{"g", 3}, {"q", 48}, {"k", 2000}});
+  const auto fitted = replan(found->graph, program, *find_device("h200"), 16);
+  ASSERT_TRUE(fitted.ok()) << to_string(fitted.error()) << print(found->graph, first);
+  EXPECT_TRUE(std::any_of(fitted->begin(), fitted->end(), of_cluster));
+  for (const Candidate& f : *fitted) expect_right_when_small(program, f.graph);
+  const auto older = replan(found->graph, program, *find_device("a100"), 16);
+  ASSERT_TRUE(older.ok()) << to_string(older.error());
+  EXPECT_FALSE(std::any_of(older->begin(), older->end(), of_cluster));
+}
+
 TEST(ReplanTest, AnotherProgramIsRefused) {
   const MuGraph graph = searched(load("rms_norm")).candidates.front().graph;
   const auto refused = replan(graph, load("softmax"), *find_device("h200"));

@@ -10,6 +10,7 @@
 
 #include "core/text.h"
 #include "search/cost.h"
+#include "search/finish.h"
 #include "search/kernel_plan.h"
 #include "search/machine.h"
 #include "search/roles.h"

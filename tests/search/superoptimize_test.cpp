@@ -64,6 +64,76 @@ TEST(SuperoptimizeTest, OffersJoinsByLastBlocks) {
   EXPECT_TRUE(joined(without).empty());
 }
 
+std::vector<Candidate> joined_in_clusters(const SearchReport& report) {
+  std::vector<Candidate> found;
+  for (const Candidate& c : report.candidates) {
+    const auto& all = c.graph.kernels;
+    if (std::any_of(all.begin(), all.end(),
+                    [](const Kernel& k) { return k.via == Via::kCluster; })) {
+      found.push_back(c);
+    }
+  }
+  return found;
+}
+
+SearchReport many_candidates(const Program& program, const Device& device,
+                             const SearchSpace& space = {}, int threads = 1) {
+  SearchOptions options = limited(3000);
+  options.top_k = 200;
+  options.threads = threads;
+  Result<SearchReport> report = superoptimize(program, device, space, options);
+  EXPECT_TRUE(report.ok());
+  return std::move(*report);
+}
+
+// Likewise by the blocks of a cluster, each with its share.
+TEST(SuperoptimizeTest, OffersJoinsByClusters) {
+  const Program sums = parse(
+      "program p(n = 8, h = 2048, d = 96) {\n  input X: f16[n, h]\n  input W: f16[h, d]\n"
+      "  output O: f16[n, d] = sum[h](X * W) * rsqrt(mean[h](X * X) + 1)\n}\n");
+  const Program attention = load("gqa_safe", {{"g", 2}, {"q", 32}, {"k", 1024}});
+  for (const Program* program : {&sums, &attention}) {
+    const std::vector<Candidate> found = joined_in_clusters(many_candidates(*program, h200()));
+    ASSERT_FALSE(found.empty()) << program->name;
+    for (const Candidate& c : found) {
+      const auto joined = static_cast<uint32_t>(c.graph.kernels.size() - 1);
+      const Result<Arrival> arrival = arrival_of(c.graph, joined);
+      ASSERT_TRUE(arrival.ok()) << to_string(arrival.error());
+      EXPECT_LE(arrival->count, kMostClusterBlocks);
+      EXPECT_GT(arrival->shares, 1) << print(c.graph, *program);
+      EXPECT_FALSE(kept_in_cluster(c.graph, joined).empty());
+      EXPECT_NE(c.structure.find("the blocks of a cluster, grid("), std::string::npos);
+      EXPECT_NE(c.kind.find("/cluster"), std::string::npos) << c.kind;
+      EXPECT_TRUE(fits_device(c.graph, h200()));
+      EXPECT_FALSE(fits_device(c.graph, *find_device("a100")));
+    }
+    expect_right(*program, found[0].graph);
+    SearchSpace without;
+    without.cluster = false;
+    EXPECT_TRUE(joined_in_clusters(many_candidates(*program, h200(), without)).empty());
+    SearchSpace alone;  // one switch leaves the other alone
+    alone.last_block = false;
+    EXPECT_FALSE(joined_in_clusters(many_candidates(*program, h200(), alone)).empty());
+    const SearchReport older = many_candidates(*program, *find_device("a100"));
+    EXPECT_TRUE(joined_in_clusters(older).empty());
+    EXPECT_FALSE(older.candidates.empty());
+  }
+}
+
+TEST(SuperoptimizeTest, ClustersAreTheSameForAnyNumberOfThreads) {
+  const Program program = load("gqa_safe", {{"g", 2}, {"q", 32}, {"k", 1024}});
+  const SearchReport one = many_candidates(program, h200());
+  ASSERT_FALSE(joined_in_clusters(one).empty());
+  for (int threads : {2, 16}) {
+    const SearchReport many = many_candidates(program, h200(), {}, threads);
+    ASSERT_EQ(one.candidates.size(), many.candidates.size());
+    for (size_t i = 0; i < one.candidates.size(); ++i) {
+      EXPECT_EQ(one.candidates[i].graph, many.candidates[i].graph) << i;
+      EXPECT_EQ(one.candidates[i].predicted_us, many.candidates[i].predicted_us) << i;
+    }
+  }
+}
+
 int loops_in(const std::vector<Statement>& body) {
   int count = 0;
   for (const Statement& s : body) {
@@ -372,7 +442,8 @@ TEST_P(RandomProgramTest, EveryCandidateComputesIt) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomProgramTest, testing::Range(1, 41));
 
-// Heads and their width are as good as one axis: whole heads a step, copied ahead.
+// Heads and their width are as good as one axis: whole heads a step, copied ahead.  Without
+// clusters, since only one of the two axes is cut into parts.
 TEST(SuperoptimizeTest, AReducedAxisInTwoPartsCostsWhatItDoesAsOne) {
   const Program heads = load("linear_heads");
   const Program whole = parse(
@@ -380,7 +451,9 @@ TEST(SuperoptimizeTest, AReducedAxisInTwoPartsCostsWhatItDoesAsOne) {
       " "
       "output y: bf16[b, d] = sum[h](x * w)\n}\n");
   const auto best = [](const Program& program) {
-    const Result<SearchReport> report = superoptimize(program, h200(), {}, limited(20000));
+    SearchSpace space;
+    space.cluster = false;
+    const Result<SearchReport> report = superoptimize(program, h200(), space, limited(20000));
     EXPECT_TRUE(report.ok());
     return report.ok() ? report->candidates.front().predicted_us : 0;
   };

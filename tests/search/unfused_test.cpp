@@ -7,6 +7,7 @@
 #include "core/float_algebra.h"
 #include "core/interpret.h"
 #include "core/text.h"
+#include "search/finish.h"
 #include "search/sizes.h"
 #include "tests/search/programs.h"
 

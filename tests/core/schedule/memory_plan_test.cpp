@@ -139,5 +139,29 @@ TEST(MemoryPlan, TilesBeyondAnyDeviceAreNotPlanned) {
   EXPECT_NE(plan.error().message.find("'o'"), std::string::npos);
 }
 
+// The tiles of a kernel that last blocks run take the place of the first one's, but not that of
+// what counts the bytes of bulk copies; what stays in a cluster lies behind both.
+TEST(MemoryPlan, AnArenaHoldsBothKernelsOfALaunch) {
+  KernelPlan first, second;
+  first.shared_bytes = 5000;
+  second.shared_bytes = 3000;
+  std::vector<ClusterTensor> kept;
+  EXPECT_EQ(arena_of({first}, kept).bytes, 5000);
+  EXPECT_EQ(arena_of({first, second}, kept).bytes, 5000);
+  EXPECT_EQ(arena_of({first, second}, kept).joined_offset, 0);
+  kept.resize(2);
+  kept[0].elements = 100;
+  kept[1].elements = 8;
+  const int64_t all = arena_of({first, second}, kept).bytes;
+  EXPECT_EQ(all, kept[1].offset + 32);
+  EXPECT_GE(kept[0].offset, 5000);
+  EXPECT_GE(kept[1].offset, kept[0].offset + 400);
+  EXPECT_EQ(kept[0].offset % 128 + kept[1].offset % 128, 0);
+  first.bulk_loops.emplace_back();
+  kept.clear();
+  EXPECT_EQ(arena_of({first, second}, kept).joined_offset, 5120);
+  EXPECT_EQ(arena_of({first, second}, kept).bytes, 5120 + 3000);
+}
+
 }  // namespace
 }  // namespace sundog
