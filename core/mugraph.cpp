@@ -49,8 +49,9 @@ std::vector<AxisId> factors_of(const Kernel& kernel, AxisId axis) {
 
 IndexExpr axis_index(const Kernel& kernel, AxisId axis) {
   IndexExpr result;
-  for (AxisId f : factors_of(kernel, axis)) {
-    result = result + IndexExpr::of(f) * kernel.factors[f].stride;
+  for (AxisId f = 0; f < kernel.factors.size(); ++f) {
+    const Factor& factor = kernel.factors[f];
+    if (factor.axis == axis && factor.stride != 0) result.axes.push_back({f, factor.stride});
   }
   return result;
 }

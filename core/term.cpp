@@ -198,24 +198,38 @@ uint64_t hash(const Term& term) {
   return h.value();
 }
 
+namespace {
+
+// Calls f for each operand, in their order.
+template <class F>
+void each_operand(const Term& term, F f) {
+  if (const auto* apply = std::get_if<ApplyTerm>(&term)) {
+    for (TermId operand : apply->operands) f(operand);
+  } else if (const auto* reduce = std::get_if<ReduceTerm>(&term)) {
+    f(reduce->operand);
+  } else if (const auto* select = std::get_if<SelectTerm>(&term)) {
+    for (TermId operand : {select->then, select->otherwise}) f(operand);
+  } else if (const auto* compare = std::get_if<CompareTerm>(&term)) {
+    for (TermId operand : {compare->left, compare->right, compare->then, compare->otherwise}) {
+      f(operand);
+    }
+  }
+}
+
+}  // namespace
+
 std::vector<TermId> operands(const Term& term) {
-  if (const auto* apply = std::get_if<ApplyTerm>(&term)) return apply->operands;
-  if (const auto* reduce = std::get_if<ReduceTerm>(&term)) return {reduce->operand};
-  if (const auto* select = std::get_if<SelectTerm>(&term)) {
-    return {select->then, select->otherwise};
-  }
-  if (const auto* compare = std::get_if<CompareTerm>(&term)) {
-    return {compare->left, compare->right, compare->then, compare->otherwise};
-  }
-  return {};
+  std::vector<TermId> list;
+  each_operand(term, [&](TermId operand) { list.push_back(operand); });
+  return list;
 }
 
 TermId TermGraph::push(Term term) {
   AxisSet free = own_axes(term);
-  for (TermId operand : operands(term)) {
+  each_operand(term, [&](TermId operand) {
     SUNDOG_CHECK(operand < terms_.size());
     free |= axes_[operand];
-  }
+  });
   if (const auto* reduce = std::get_if<ReduceTerm>(&term)) free = free - reduce->axes;
   const uint64_t key = hash(term);
   const auto [begin, end] = by_hash_.equal_range(key);

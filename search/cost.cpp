@@ -102,7 +102,8 @@ class Pricer {
     blocks_ = count(profile.grid);
     // Copies of a loop within a loop are made by threads, and so are those of rows that begin
     // anywhere.
-    bulk_ = m_.bulk && pipelines() == 1;
+    pipelines_ = pipelines();
+    bulk_ = m_.bulk && pipelines_ == 1;
     for (uint32_t i = 0; i < p_.roles.size(); ++i) {
       bulk_ = bulk_ && (!staged(i) || load(i).aligned >= kCopyWord);
     }
@@ -508,7 +509,7 @@ class Pricer {
     const double steps = steps_ * (bulk_ ? kStepUsBulk : kStepUs) * waves;
     double waited = (join_us_ + windows_us_) * waves;
     for (double turns : loaded_) waited += turns * kLoadUs * waves;
-    waited += (pipelines() - 1) * m_.fill_us * waves;
+    waited += (pipelines_ - 1) * m_.fill_us * waves;
     double computing = longest + apart * (all - longest) + kStepShare * steps, loading = hbm;
     if (looped == 0) {
       // A block computes when it has loaded; only other blocks on the SM load meanwhile.
@@ -542,6 +543,7 @@ class Pricer {
   const Known& known_;
   KernelPrice out_;
   int least_stages_ = 1, most_stages_ = 1;
+  double pipelines_ = 1;
   bool bulk_ = false;
   double fixed_ = 0;   // bytes of shared memory besides the stages
   double others_ = 1;  // blocks that an SM holds as far as registers and threads go

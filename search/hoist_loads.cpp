@@ -9,7 +9,8 @@
 #include <map>
 #include <set>
 #include <string>
-#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "search/term_copy.h"
 
@@ -29,7 +30,7 @@ class LoadHoister {
   // Loads to insert at the start of one loop body (or of the block).
   struct Level {
     AxisSet loops;  // factors of this loop and those around it
-    std::map<std::pair<uint32_t, std::string>, uint32_t> loads;
+    std::map<TermId, uint32_t> loads;
     std::vector<Statement> statements;
   };
 
@@ -55,31 +56,35 @@ class LoadHoister {
   void rewrite(uint32_t computation) {
     const TermId root = kernel_.computations[computation].value;
     if (std::holds_alternative<InputTerm>(kernel_.terms[root])) return;  // a load already
-    std::set<TermId> plain, seen;
-    collect(root, seen, plain);
+    seen_.assign(kernel_.terms.size(), false);
+    std::vector<TermId> plain;
+    collect(root, plain);
     if (plain.empty()) return;
-    std::map<TermId, TermId> local;
-    for (TermId t : plain) local[t] = load(t);
-    TermCopier copier(kernel_.terms, kernel_.terms, identity_of(kernel_));
+    std::sort(plain.begin(), plain.end());
+    std::vector<std::pair<TermId, TermId>> local;
+    for (TermId t : plain) local.push_back({t, load(t)});
+    TermCopier copier(kernel_.terms, kernel_.terms);
     copier.replace = [&](TermId t) -> std::optional<TermId> {
-      const auto it = local.find(t);
+      const auto it = std::find_if(local.begin(), local.end(),
+                                   [&](const auto& item) { return item.first == t; });
       return it == local.end() ? std::nullopt : std::optional(it->second);
     };
     kernel_.computations[computation].value = copier.copy(root);
   }
 
   // Reads under `term` that may be hoisted.  Terms share what is below them: each is visited once.
-  void collect(TermId term, std::set<TermId>& seen, std::set<TermId>& out) {
-    if (!seen.insert(term).second) return;
-    const Term t = kernel_.terms[term];
+  void collect(TermId term, std::vector<TermId>& out) {
+    if (seen_[term]) return;
+    seen_[term] = true;
+    const Term& t = kernel_.terms[term];
     if (const auto* in = std::get_if<InputTerm>(&t)) {
-      if (is_plain(*in)) out.insert(term);
+      if (is_plain(*in)) out.push_back(term);
     } else if (const auto* select = std::get_if<SelectTerm>(&t)) {
       for (TermId branch : {select->then, select->otherwise}) {
-        if (always_inside(branch)) collect(branch, seen, out);
+        if (always_inside(branch)) collect(branch, out);
       }
     } else {
-      for (TermId o : operands(t)) collect(o, seen, out);
+      for (TermId o : operands(t)) collect(o, out);
     }
   }
 
@@ -96,9 +101,10 @@ class LoadHoister {
   bool is_plain(const InputTerm& in) const {
     AxisSet seen;
     for (const IndexExpr& e : in.index) {
-      std::set<AxisId> axes;
-      for (const auto& item : e.axes) axes.insert(kernel_.factors[item.axis].axis);
-      if (axes.size() > 1) return false;
+      const auto axis = [&](const IndexExpr::Item& i) { return kernel_.factors[i.axis].axis; };
+      for (const auto& item : e.axes) {
+        if (axis(item) != axis(e.axes.front())) return false;
+      }
       if (!(e.axis_set() & seen).empty()) return false;  // a diagonal
       seen |= e.axis_set();
     }
@@ -106,15 +112,14 @@ class LoadHoister {
   }
 
   TermId load(TermId term) {
-    const InputTerm in = std::get<InputTerm>(kernel_.terms[term]);
+    const auto& in = std::get<InputTerm>(kernel_.terms[term]);
     AxisSet used;
     for (const IndexExpr& e : in.index) used |= e.axis_set();
     size_t depth = levels_.size() - 1;
     while (depth > 0 && (levels_[depth].loops & used) == (levels_[depth - 1].loops & used)) --depth;
     Level& level = levels_[depth];
     const AxisSet tile = used - level.loops - outside_;
-    const auto key = std::make_pair(in.tensor, std::to_string(term));
-    auto [it, fresh] = level.loads.try_emplace(key, 0);
+    auto [it, fresh] = level.loads.try_emplace(term, 0);
     if (fresh) {
       Computation c;
       c.name = fresh_name(graph_.tensors[in.tensor].decl.name);
@@ -153,6 +158,7 @@ class LoadHoister {
   AxisSet outside_;
   std::set<std::string> names_;
   std::vector<Level> levels_;
+  std::vector<bool> seen_;  // terms of the value that is looked at
 };
 
 }  // namespace

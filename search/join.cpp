@@ -73,7 +73,7 @@ class Joiner {
       factor.axis = axis_of_[factor.axis];
     }
     to.terms = {};
-    TermCopier copier(from.terms, to.terms, identity_of(from));
+    TermCopier copier(from.terms, to.terms);
     copier.replace = [&](TermId t) -> std::optional<TermId> {
       const auto* in = std::get_if<InputTerm>(&from.terms[t]);
       if (in == nullptr) return {};

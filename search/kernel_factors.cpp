@@ -155,10 +155,11 @@ AxisSet KernelLowerer::factors_of_axes(AxisSet axes, AxisSet whole_parts) const 
   return out;
 }
 
-std::vector<IndexExpr> KernelLowerer::program_index() const {
-  std::vector<IndexExpr> index;
-  for (AxisId a = 0; a < bank_.base_count(); ++a) index.push_back(axis_index(plan_.kernel, a));
-  return index;
+void KernelLowerer::index_program() {
+  for (AxisId a = 0; a < bank_.base_count(); ++a) {
+    program_index_.push_back(axis_index(plan_.kernel, a));
+  }
+  of_program_.emplace(bank_.program().terms, plan_.kernel.terms, program_index_);
 }
 
 IndexExpr KernelLowerer::part_position(AxisId part, bool is_whole) const {

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "search/lower.h"
+#include "search/term_copy.h"
 
 namespace sundog::search {
 
@@ -46,7 +48,7 @@ class KernelLowerer {
   void add_split_of_part(AxisId part);
   int part_index(AxisId part);
   AxisSet factors_of_axes(AxisSet axes, AxisSet whole) const;  // kernel factors of bank axes
-  std::vector<IndexExpr> program_index() const;
+  void index_program();
   IndexExpr part_position(AxisId part, bool whole) const;
 
   // Items.
@@ -128,6 +130,9 @@ class KernelLowerer {
   std::map<AxisId, size_t> part_split_;   // part factor that is all there is of its axis -> split
   std::map<AxisId, size_t> whole_split_;  // part factor read as a whole -> split
   std::set<std::string> names_;
+  // The program's axes by factors of the kernel, and its terms over these.
+  std::vector<IndexExpr> program_index_;
+  std::optional<TermCopier> of_program_;
   AxisSet reader_whole_;  // parts that the term being built reads as a whole
 };
 

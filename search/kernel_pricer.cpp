@@ -11,7 +11,6 @@
 
 #include "search/bound.h"
 #include "search/library_kernel.h"
-#include "search/lower.h"
 #include "search/sizes.h"
 
 namespace sundog::search {
@@ -65,7 +64,8 @@ KernelPricer::KernelPricer(const Bank& bank, const TermTable& table, const Machi
       machine_(machine),
       space_(space),
       tables_(tables),
-      choices_(part_choices(bank, machine)) {}
+      choices_(part_choices(bank, machine)),
+      lowerer_(bank, table) {}
 
 const std::vector<KernelShape>& KernelPricer::shapes_of(const KernelBody& body, uint64_t hash) {
   if (const auto* known = tables_.shapes().find(hash)) return *known;
@@ -138,7 +138,7 @@ KernelPricer::Counts KernelPricer::count_of(const Price& price) {
 }
 
 Price KernelPricer::price_below(double most_us, const GoodSizesByKey& besides,
-                                const KernelBody& body, const KernelShape& shape) const {
+                                const KernelBody& body, const KernelShape& shape) {
   return work_out(body, shape, most_us, &besides);
 }
 
@@ -166,21 +166,21 @@ bool KernelPricer::is_outclassed(KernelPlan& plan, const KernelProfile& profile,
 
 // A pure function of the kernel, of what was known when the round began, and of `besides`.
 Price KernelPricer::work_out(const KernelBody& body, const KernelShape& shape, double most_us,
-                             const GoodSizesByKey* besides) const {
+                             const GoodSizesByKey* besides) {
   Price out;
   out.round = tables_.round();
-  Lowerer lowerer(bank_, table_);
-  lowerer.add_kernel(body, shape, {});
-  KernelPlan& plan = lowerer.plan().kernels[0];
-  const KernelProfile p = profile(lowerer.plan().graph, plan.kernel, plan.wide);
-  const auto& parts = lowerer.plan().parts;
+  lowerer_.clear();
+  lowerer_.add_kernel(body, shape, {});
+  KernelPlan& plan = lowerer_.plan().kernels[0];
+  const KernelProfile p = profile(lowerer_.plan().graph, plan.kernel, plan.wide);
+  const auto& parts = lowerer_.plan().parts;
   out.cut = mix(plan.splits.size(), shape.inner_factors.bits());
   for (const Split& s : plan.splits) {
     out.cut = mix(out.cut, uint64_t{s.axis} * 8 + (s.looped ? 1 : 0) +
                                (s.outer == kNoFactor ? 2 : 0) + (s.part == kNoFactor ? 4 : 0));
   }
   out.rivals = rivals_of(body, out.cut);
-  if (space_.library_gemm) offer_library(lowerer.plan().graph, machine_, plan);
+  if (space_.library_gemm) offer_library(lowerer_.plan().graph, machine_, plan);
   const auto known = [&](uint64_t key) -> const GoodSizes* {
     const GoodSizesByKey& earlier = tables_.known().good_sizes;
     const auto it = earlier.find(key);

@@ -10,6 +10,7 @@
 #include "search/cost.h"
 #include "search/kernel_plan.h"
 #include "search/kernel_shape.h"
+#include "search/lower.h"
 #include "search/machine.h"
 #include "search/placement_tables.h"
 #include "search/search_space.h"
@@ -58,7 +59,7 @@ class KernelPricer {
   // Works it out and keeps it nowhere, given sizes that are known besides, for a kernel that is of
   // interest only if it takes less than `most_us`.
   Price price_below(double most_us, const GoodSizesByKey& besides, const KernelBody& body,
-                    const KernelShape& shape) const;
+                    const KernelShape& shape);
   static Counts count_of(const Price& price);
   // Notes the sizes of a price that fits, where none as good are known.
   static void note_sizes(const Price& price, GoodSizesByKey& sizes);
@@ -68,7 +69,7 @@ class KernelPricer {
 
  private:
   Price work_out(const KernelBody& body, const KernelShape& shape, double most_us,
-                 const GoodSizesByKey* besides) const;
+                 const GoodSizesByKey* besides);
   bool is_outclassed(KernelPlan& plan, const KernelProfile& profile, const std::vector<Part>& parts,
                      const GoodSizes* rival, const GoodSizes* alike, double most_us) const;
   uint64_t rivals_of(const KernelBody& body, uint64_t cut) const;
@@ -80,6 +81,7 @@ class KernelPricer {
   const SearchSpace& space_;
   PlacementTables& tables_;
   std::vector<std::vector<int64_t>> choices_;
+  Lowerer lowerer_;  // of one kernel after the other
   double most_us_ = std::numeric_limits<double>::infinity();
   Counts counts_;
 };

@@ -29,6 +29,7 @@ class Limits {
   uint64_t states() const { return states_; }
   uint64_t states_left() const;  // the greatest number if there is no limit
   double seconds() const { return clock_ ? clock_() - start_ : 0; }
+  double seconds_at(double clock) const { return clock_ ? clock - start_ : 0; }
 
  private:
   std::function<double()> clock_;

@@ -19,6 +19,16 @@ namespace sundog::search {
 Lowerer::Lowerer(const Bank& bank, const TermTable& table)
     : bank_(bank), table_(table), plan_(empty_plan(bank.program())) {}
 
+void Lowerer::clear() {
+  const Program& program = bank_.program();
+  plan_.kernels.clear();
+  plan_.parts.clear();
+  plan_.graph.axes.resize(program.axes.size());
+  plan_.graph.tensors.resize(program.inputs.size() + program.outputs.size());
+  tensors_.clear();
+  part_of_.clear();
+}
+
 void Lowerer::add_kernel(const KernelBody& body, const KernelShape& shape,
                          const RankSet& loaded_later) {
   KernelPlan kernel = KernelLowerer(*this, body, shape, loaded_later).run();
@@ -68,6 +78,7 @@ KernelLowerer::KernelLowerer(Lowerer& parent, const KernelBody& body, const Kern
 
 KernelPlan KernelLowerer::run() {
   add_splits();
+  index_program();
   count_uses();
   mark_operands();
   mark_invariants();
@@ -167,8 +178,7 @@ TermId KernelLowerer::load(int rank) {
   const RankedTerm& t = term(rank);
   TermGraph& g = plan_.kernel.terms;
   if (t.leaf != LeafKind::kNone) {
-    TermCopier copier(bank_.program().terms, g, program_index());
-    return copier.copy(term_class(rank).term);
+    return of_program_->copy(term_class(rank).term);
   }
   const uint32_t tensor = parent_.intermediate(rank);
   const TensorDecl& decl = parent_.plan_.graph.tensors[tensor].decl;
@@ -211,7 +221,7 @@ TermId KernelLowerer::build(int rank, Place at) {
       std::vector<TermId> in;
       for (int o : n.operands) in.push_back(value(o, at));
       if (auto* select = std::get_if<SelectTerm>(&t)) {
-        select->condition.expr = substitute(select->condition.expr, program_index());
+        select->condition.expr = substitute(select->condition.expr, program_index_);
         select->then = in[0];
         select->otherwise = in[1];
       } else if (auto* compare = std::get_if<CompareTerm>(&t)) {
@@ -433,7 +443,7 @@ void KernelLowerer::store(int rank) {
           }
         }
       } else {
-        s.index.push_back(substitute(dim, program_index()));
+        s.index.push_back(substitute(dim, program_index_));
       }
     }
     slots_[slot].push_back({std::move(s)});

@@ -18,6 +18,9 @@ class Lowerer {
   // `stores`: for each rank, whether a later kernel loads it (else it is stored to outputs only).
   void add_kernel(const KernelBody& body, const KernelShape& shape, const RankSet& loaded_later);
 
+  // Forgets all kernels: as good as a new one, and cheaper.
+  void clear();
+
   // Gives the plan up.
   GraphPlan take() { return std::move(plan_); }
   const GraphPlan& plan() const { return plan_; }

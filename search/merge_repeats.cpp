@@ -23,9 +23,9 @@ void in_order(const std::vector<Statement>& body, std::vector<uint32_t>& order) 
 }
 
 // A term with reads of computations redirected.
-TermId redirect(const TermGraph& from, TermGraph& to, TermId term, const Kernel& kernel,
+TermId redirect(const TermGraph& from, TermGraph& to, TermId term,
                 const std::vector<uint32_t>& target) {
-  TermCopier copier(from, to, identity_of(kernel));
+  TermCopier copier(from, to);
   copier.replace = [&](TermId t) -> std::optional<TermId> {
     const auto* local = std::get_if<LocalTerm>(&from[t]);
     if (local == nullptr) return {};
@@ -101,7 +101,7 @@ std::vector<uint32_t> repeats(const Kernel& kernel) {
   std::map<Key, uint32_t> known;
   for (uint32_t i : order) {
     const Computation& c = kernel.computations[i];
-    const TermId value = redirect(kernel.terms, scratch, c.value, kernel, target);
+    const TermId value = redirect(kernel.terms, scratch, c.value, target);
     const uint32_t rescale = c.rescale == kNone ? kNone : target[c.rescale];
     const auto [it, fresh] = known.try_emplace({value, c.axes, rescale, c.accumulate_into}, i);
     if (fresh) continue;
@@ -143,7 +143,7 @@ void merge_repeats(Kernel& kernel) {
   for (uint32_t i = 0; i < n; ++i) final_target[i] = number[target[i]];
   TermGraph terms;
   for (Computation& c : kept) {
-    c.value = redirect(before, terms, c.value, kernel, final_target);
+    c.value = redirect(before, terms, c.value, final_target);
     if (c.rescale != kNone) c.rescale = final_target[c.rescale];
     if (c.accumulate_into != kNone) c.accumulate_into = final_target[c.accumulate_into];
   }

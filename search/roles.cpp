@@ -73,6 +73,25 @@ void collect_reads(const Kernel& kernel, Role& role, std::vector<uint32_t>& loca
   }
 }
 
+// What each product is read by, what is made of that element by element, and so on.
+void find_followers(std::vector<Role>& roles) {
+  for (Role& from : roles) {
+    if (!from.contraction) continue;
+    std::vector<uint32_t> made = from.users;
+    for (size_t i = 0; i < made.size(); ++i) {
+      const Role& role = roles[made[i]];
+      if (std::find(from.followers.begin(), from.followers.end(), made[i]) ==
+          from.followers.end()) {
+        from.followers.push_back(made[i]);
+      } else {
+        continue;
+      }
+      if (role.is_reduction || !(role.tile == from.tile)) continue;
+      made.insert(made.end(), role.users.begin(), role.users.end());
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<Role> roles_of(const MuGraph& graph, const Kernel& kernel,
@@ -114,6 +133,7 @@ std::vector<Role> roles_of(const MuGraph& graph, const Kernel& kernel,
       roles[role.contraction->right].is_operand = true;
     }
   }
+  find_followers(roles);
   // The 16-bit type of what the kernel loads, if it is one.
   DType common = DType::kF32;
   bool mixed = false;

@@ -36,6 +36,8 @@ struct Role {
   Work work;                            // of one element of tile x reduced
   std::vector<InputTerm> inline_reads;  // of device tensors, in place
   std::vector<uint32_t> users;
+  // Of a contraction: what is made of it element by element.
+  std::vector<uint32_t> followers;
 };
 
 // `wide`: names of computations that must not be stored narrower than f32.

@@ -116,6 +116,10 @@ class PartsSearch {
     best_us_ = std::min(best_us_, whole.predicted_us);
     const auto same = [&](const Candidate& c) { return c.graph == whole.graph; };
     if (std::any_of(found_.candidates.begin(), found_.candidates.end(), same)) return;
+    const bool is_best =
+        std::all_of(found_.candidates.begin(), found_.candidates.end(),
+                    [&](const Candidate& c) { return whole.predicted_us < c.predicted_us; });
+    if (is_best && options_.clock) found_.best_at = options_.clock();
     found_.candidates.push_back(std::move(whole));
   }
 

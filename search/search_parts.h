@@ -35,6 +35,7 @@ struct PartsState {
 
 struct PartsFound {
   std::vector<Candidate> candidates;  // of the whole program, best first
+  double best_at = 0;                 // by the clock, when the first of them was found
   PartsState state;                   // to go on from, or to come to the same from in no time
 };
 

@@ -34,16 +34,16 @@ constexpr double kFewCombinations = 64;  // of sizes: all of them are tried
 
 std::vector<int64_t> tile_candidates(int64_t extent, bool looped, const Machine& machine,
                                      bool alone, bool products) {
-  std::set<int64_t> out;
   if (extent <= 1) return {std::max<int64_t>(extent, 0)};
-  if (!looped || !alone) out.insert(1);
+  std::vector<int64_t> out;
+  if (!looped || !alone) out.push_back(1);
   const int64_t widest = looped ? kLongestStep : kWidestTile;
-  if (extent <= (looped ? kLongestRow : kWidestTile)) out.insert(extent);
+  if (extent <= (looped ? kLongestRow : kWidestTile)) out.push_back(extent);
   const int64_t longest = looped || products ? widest : kLongestRun;
-  for (int64_t t = kAtom; t < extent && t <= longest; t *= 2) out.insert(t);
+  for (int64_t t = kAtom; t < extent && t <= longest; t *= 2) out.push_back(t);
   if (!looped || !alone) {
     for (int64_t t : {2, 4, 8}) {
-      if (t < extent) out.insert(t);
+      if (t < extent) out.push_back(t);
     }
   }
   if (!looped) {
@@ -51,22 +51,24 @@ std::vector<int64_t> tile_candidates(int64_t extent, bool looped, const Machine&
     // little.
     for (int64_t t = kAtom; t < extent && t <= widest; t += kAtom) {
       const int64_t waste = ceil_div(extent, t) * t - extent;
-      if (waste == 0 || (extent % kAtom != 0 && waste < kAtom)) out.insert(t);
+      if (waste == 0 || (extent % kAtom != 0 && waste < kAtom)) out.push_back(t);
     }
     // Tiles of which an axis alone gives every SM the same number, one to four.
     for (int64_t blocks = 1; blocks <= 4; ++blocks) {
       const int64_t even = ceil_div(extent, blocks * static_cast<int64_t>(machine.sms));
       const int64_t t = ceil_div(even, kHalfAtom) * kHalfAtom;
-      if (t < extent && t <= widest && t >= kAtom) out.insert(t);
+      if (t < extent && t <= widest && t >= kAtom) out.push_back(t);
     }
   } else {
     // Whole rows are also cut to a handful of equal steps, so that long rows stay in registers.
     for (int64_t steps = 2; steps <= 8; steps *= 2) {
       const int64_t t = ceil_div(ceil_div(extent, steps), kAtom) * kAtom;
-      if (t > widest && t < extent && t <= kLongestRow) out.insert(t);
+      if (t > widest && t < extent && t <= kLongestRow) out.push_back(t);
     }
   }
-  return {out.begin(), out.end()};
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
 }
 
 std::vector<int64_t> part_candidates(int64_t extent, const Machine& machine) {

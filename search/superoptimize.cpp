@@ -122,7 +122,7 @@ class Superoptimizer {
     note("also searched in parts: " + std::to_string(point_.parts.searches) + " searches, " +
          std::to_string(point_.parts.states) + " states");
     by_parts_ = std::move(found.candidates);
-    if (!point_.begun) before_.to_best = before_.seconds + limits_.seconds();
+    if (!point_.begun) before_.to_best = before_.seconds + limits_.seconds_at(found.best_at);
   }
 
   void search() {

@@ -3,18 +3,20 @@
 // one block or one iteration need no case of their own.
 #include "search/term_copy.h"
 
+#include <algorithm>
 #include <type_traits>
 
 namespace sundog::search {
 
 AxisSet TermCopier::copy(AxisSet axes) const {
+  if (same_axes_) return axes;
   AxisSet out;
   for (AxisId a : axes) out |= index_of_[a].axis_set();
   return out;
 }
 
 TermId TermCopier::copy(TermId term) {
-  if (const auto it = done_.find(term); it != done_.end()) return it->second;
+  if (term < done_.size() && done_[term] != kNoTerm) return done_[term];
   std::optional<TermId> given;
   if (replace) given = replace(term);
   TermId made = kNoTerm;
@@ -26,7 +28,8 @@ TermId TermCopier::copy(TermId term) {
   } else {
     made = copy_anew((*from_)[term]);
   }
-  done_.emplace(term, made);
+  if (term >= done_.size()) done_.resize(std::max<size_t>(from_->size(), term + 1), kNoTerm);
+  done_[term] = made;
   return made;
 }
 
@@ -66,14 +69,8 @@ TermId TermCopier::copy_anew(const Term& term) {
       term);
 }
 
-std::vector<IndexExpr> identity_of(const Kernel& kernel) {
-  std::vector<IndexExpr> index;
-  for (AxisId f = 0; f < kernel.factors.size(); ++f) index.push_back(IndexExpr::of(f));
-  return index;
-}
-
 void read_instead(Kernel& kernel, uint32_t reader, uint32_t from, uint32_t to) {
-  TermCopier copier(kernel.terms, kernel.terms, identity_of(kernel));
+  TermCopier copier(kernel.terms, kernel.terms);
   copier.replace = [&](TermId t) -> std::optional<TermId> {
     const auto* local = std::get_if<LocalTerm>(&kernel.terms[t]);
     if (local == nullptr || local->computation != from) return {};

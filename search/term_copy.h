@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "core/mugraph.h"
@@ -17,12 +16,14 @@ class TermCopier {
   // of index_of[a].  `from` and `to` must outlive the copier.
   TermCopier(const TermGraph& from, TermGraph& to, std::vector<IndexExpr> index_of)
       : from_(&from), to_(&to), index_of_(std::move(index_of)) {}
+  // Over the same axes.
+  TermCopier(const TermGraph& from, TermGraph& to) : from_(&from), to_(&to), same_axes_(true) {}
 
   // Asked first for each term: a result stands for the copy.
   std::function<std::optional<TermId>(TermId)> replace;
 
   TermId copy(TermId term);
-  IndexExpr copy(const IndexExpr& e) const { return substitute(e, index_of_); }
+  IndexExpr copy(const IndexExpr& e) const { return same_axes_ ? e : substitute(e, index_of_); }
   AxisSet copy(AxisSet axes) const;
 
  private:
@@ -31,11 +32,9 @@ class TermCopier {
   const TermGraph* from_;
   TermGraph* to_;
   std::vector<IndexExpr> index_of_;
-  std::unordered_map<TermId, TermId> done_;
+  bool same_axes_ = false;
+  std::vector<TermId> done_;  // by term of `from`; kNoTerm: not yet
 };
-
-// Each factor of the kernel as it is: the indices of a copy over the same factors.
-std::vector<IndexExpr> identity_of(const Kernel& kernel);
 
 // Lets the value of computation `reader` read computation `to` wherever it reads `from`, which has
 // the same axes.

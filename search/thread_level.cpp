@@ -41,12 +41,6 @@ int floor_power(double limit) {
 
 }  // namespace
 
-double tile_count(AxisSet factors, const std::vector<int64_t>& extents) {
-  double product = 1;
-  for (AxisId f : factors) product *= static_cast<double>(extents[f]);
-  return product;
-}
-
 MmaChoice choose_mma(double m, double n, double k) {
   MmaChoice out;
   const double depth = round_up(k, kAtomK);
@@ -149,16 +143,10 @@ class Chooser {
     return false;
   }
 
-  // Whether computation `to` is made of `from` element by element.
+  // Whether computation `to` is made of the product `from` element by element.
   bool feeds_elementwise(uint32_t from, uint32_t to) const {
-    std::vector<uint32_t> reached = {from};
-    for (size_t i = 0; i < reached.size(); ++i) {
-      for (uint32_t u : roles_[reached[i]].users) {
-        if (u == to) return true;
-        if (!roles_[u].is_reduction && roles_[u].tile == roles_[from].tile) reached.push_back(u);
-      }
-    }
-    return false;
+    const std::vector<uint32_t>& followers = roles_[from].followers;
+    return std::find(followers.begin(), followers.end(), to) != followers.end();
   }
 
   void choose_storage(uint32_t i) {

@@ -12,7 +12,11 @@
 namespace sundog::search {
 
 // Product of the extents of `factors`.
-double tile_count(AxisSet factors, const std::vector<int64_t>& extents);
+inline double tile_count(AxisSet factors, const std::vector<int64_t>& extents) {
+  double product = 1;
+  for (AxisId f : factors) product *= static_cast<double>(extents[f]);
+  return product;
+}
 
 inline constexpr int kWarpChoices[] = {1, 2, 4};
 
