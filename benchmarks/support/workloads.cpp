@@ -3,6 +3,7 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -70,8 +71,11 @@ double status_mb(const std::string& name) {
 const std::vector<Workload>& workloads() {
   static const std::vector<Workload> list = [] {
     std::vector<Workload> result;
-    for (const auto& entry :
-         fs::directory_iterator(fs::path(SUNDOG_SOURCE_DIR) / "benchmarks/programs")) {
+    const char* elsewhere = std::getenv("SUNDOG_PROGRAMS");
+    const fs::path folder = elsewhere != nullptr
+                                ? fs::path(elsewhere)
+                                : fs::path(SUNDOG_SOURCE_DIR) / "benchmarks/programs";
+    for (const auto& entry : fs::directory_iterator(folder)) {
       if (entry.path().extension() != ".sd") continue;
       result.push_back({entry.path().stem().string(), read(entry.path())});
     }

@@ -1,13 +1,16 @@
 // The table of docs/search_table.md: for each program that has a published best structure, at three
 // batch sizes, what a search takes, and what it takes with each pruning switched off.
 //
-//   build/release/sundog_search_table [SECONDS [NAME ...]] > table.md
+//   build/release/sundog_search_table [--whole] [SECONDS [NAME ...]] > table.md
 //
 // SECONDS (60) of processor time end a search that has not ended by itself.  One thread, no
-// verification; all seconds are processor time.  With NAMEs only those programs.
+// verification; all seconds are processor time.  With NAMEs only those programs, with --whole only
+// the columns of the whole space.  On a machine without the sources the folder of the programs is
+// $SUNDOG_PROGRAMS.
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -88,7 +91,7 @@ std::string end_of(const search::SearchReport& r) {
   return text;
 }
 
-void print_row(const Row& row, int64_t value, double budget) {
+void print_row(const Row& row, int64_t value, double budget, std::span<const Rule> rules) {
   std::map<std::string, int64_t> defines;
   std::string name = row.name;
   if (!row.parameter.empty()) {
@@ -107,7 +110,8 @@ void print_row(const Row& row, int64_t value, double budget) {
               name.c_str(), static_cast<unsigned long long>(r.states),
               static_cast<unsigned long long>(r.structures), whole.first_fused, r.time_to_best,
               end_of(r).c_str(), best, r.unfused.predicted_us, 100 * r.gap, whole.peak_mb);
-  for (const Rule& rule : kRules) {
+  std::fflush(stdout);
+  for (const Rule& rule : rules) {
     search::SearchSpace space;
     rule.switch_off(space);
     const Run off = run(*program, space, budget);
@@ -120,6 +124,7 @@ void print_row(const Row& row, int64_t value, double budget) {
     std::fflush(stdout);
   }
   std::printf("\n");
+  std::fflush(stdout);
 }
 
 }  // namespace
@@ -127,19 +132,22 @@ void print_row(const Row& row, int64_t value, double budget) {
 
 int main(int argc, char** argv) {
   using namespace sundog::benchmarks;
+  const bool whole = argc > 1 && std::string(argv[1]) == "--whole";
+  if (whole) --argc, ++argv;
+  const std::span<const Rule> rules = whole ? std::span<const Rule>() : kRules;
   const double budget = argc > 1 ? std::atof(argv[1]) : 60;
   std::printf(
       "| program | states | structures | first fused s | best s | exhausted | best us | unfused us "
       "| gap | MB |");
-  for (const Rule& rule : kRules) std::printf(" without %s |", rule.name);
+  for (const Rule& rule : rules) std::printf(" without %s |", rule.name);
   std::printf("\n|---|---|---|---|---|---|---|---|---|---|");
-  for (size_t i = 0; i < std::size(kRules); ++i) std::printf("---|");
+  for (size_t i = 0; i < rules.size(); ++i) std::printf("---|");
   std::printf("\n");
   for (const Row& row : rows()) {
     bool wanted = argc <= 2;
     for (int i = 2; i < argc; ++i) wanted = wanted || row.name == argv[i];
     if (!wanted) continue;
-    for (int64_t value : row.values) print_row(row, value, budget);
+    for (int64_t value : row.values) print_row(row, value, budget, rules);
   }
   return 0;
 }
