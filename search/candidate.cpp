@@ -139,11 +139,32 @@ bool widen(GraphPlan& plan) {
   return any;
 }
 
+std::vector<SizedKernel> variants(const GraphPlan& plan, size_t k,
+                                  const std::vector<int64_t>& counts, const Machine& machine) {
+  KernelPlan kernel = plan.kernels[k];
+  const KernelProfile p = profile(plan.graph, kernel.kernel, kernel.wide);
+  return size_variants(kernel, p, counts, machine, kMostVariants);
+}
+
+// Registers were guessed when kernel k was sized: other tiles where the guess was too low.
+void make_fit(const GraphPlan& plan, size_t k, std::vector<std::vector<int64_t>>& tiles,
+              const std::vector<int64_t>& counts, const Machine& machine, const Device& device) {
+  const auto fits = [&] {
+    const MuGraph graph = finish(plan, tiles, counts, machine);
+    return kernel_fits(graph, graph.kernels[k], device);
+  };
+  if (fits()) return;
+  for (const SizedKernel& sized : variants(plan, k, counts, machine)) {
+    tiles[k] = sized.tiles;
+    if (fits()) return;
+  }
+}
+
 // The structure in f32 at the best of its part counts: where numbers refuse what is stored in 16
 // bits, this is what is left of it.
 std::optional<Candidate> wide_candidate(const Structure& s, GraphPlan plan,
                                         const std::vector<std::vector<int64_t>>& counts,
-                                        const Machine& machine) {
+                                        const Machine& machine, const Device& device) {
   if (!widen(plan)) return {};
   std::optional<SizedKernels> best;
   std::vector<int64_t> best_counts;
@@ -155,6 +176,9 @@ std::optional<Candidate> wide_candidate(const Structure& s, GraphPlan plan,
     best_counts = at;
   }
   if (!best) return {};
+  for (size_t k = 0; k < plan.kernels.size(); ++k) {
+    make_fit(plan, k, best->tiles, best_counts, machine, device);
+  }
   return candidate_of(finish(std::move(plan), best->tiles, best_counts, machine), s.kind + " f32",
                       machine);
 }
@@ -184,7 +208,7 @@ class Offerer {
       if (sized && (lost || sized->us < s_.kernels[k].us[choice])) tiles_[k] = sized->tiles;
     }
     for (size_t k = 0; k < s_.kernels.size(); ++k) {
-      if (k != dearest) make_fit(k, counts);
+      if (k != dearest) make_fit(plan_, k, tiles_, counts, machine_, device_);
     }
     offer_variants(dearest, counts);
   }
@@ -195,30 +219,11 @@ class Offerer {
  private:
   size_t wanted() const { return static_cast<size_t>(std::max(1, space_.sizes_per_structure)); }
 
-  std::vector<SizedKernel> variants(size_t k, const std::vector<int64_t>& counts) {
-    KernelPlan& kernel = plan_.kernels[k];
-    const KernelProfile p = profile(plan_.graph, kernel.kernel, kernel.wide);
-    return size_variants(kernel, p, counts, machine_, kMostVariants);
-  }
-
-  // Registers were guessed: other tiles where the guess was too low.
-  void make_fit(size_t k, const std::vector<int64_t>& counts) {
-    const auto fits = [&] {
-      const MuGraph graph = finish(plan_, tiles_, counts, machine_);
-      return kernel_fits(graph, graph.kernels[k], device_);
-    };
-    if (fits()) return;
-    for (const SizedKernel& sized : variants(k, counts)) {
-      tiles_[k] = sized.tiles;
-      if (fits()) return;
-    }
-  }
-
   // The best tiles of one kernel and those nearly as good; others only where none of these fits.
   void offer_variants(size_t k, const std::vector<int64_t>& counts) {
     size_t looked = 0;
     bool any = false;
-    for (const SizedKernel& sized : variants(k, counts)) {
+    for (const SizedKernel& sized : variants(plan_, k, counts, machine_)) {
       const bool good = sized.us <= s_.us * kNearlyAsGood && looked++ < kVariants * wanted();
       if (!good && any) return;
       tiles_[k] = sized.tiles;
@@ -302,7 +307,7 @@ std::vector<Candidate> candidates_of(const Structure& s, const BankRun& run,
     const auto slower = [&](const Candidate& c) { return c.predicted_us > cluster->predicted_us; };
     out.insert(std::find_if(out.begin(), out.end(), slower), std::move(*cluster));
   }
-  if (auto wide = wide_candidate(s, std::move(plan), all_counts, machine)) {
+  if (auto wide = wide_candidate(s, std::move(plan), all_counts, machine, device)) {
     if (fits_device(wide->graph, device)) out.push_back(std::move(*wide));
   }
   return out;
