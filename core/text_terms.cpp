@@ -11,7 +11,8 @@ namespace {
 
 constexpr TermId kMaxTerms = 200'000;
 
-constexpr std::string_view kReductions[] = {"sum", "max", "min", "mean", "var", "softmax", "rms"};
+constexpr std::string_view kReductions[] = {"sum", "max",     "min",       "mean",
+                                            "var", "softmax", "logsumexp", "rms"};
 constexpr std::string_view kForms[] = {"size", "index", "value", "ratio", "select"};
 
 bool is_reduction(std::string_view word) {
@@ -267,10 +268,12 @@ TermId TermBuilder::reduction(const Expr& e, AxisSet bound) {
     const TermId centred = push(op::Sub{}, {x, mean(names, axes, x)});
     return mean(names, axes, push(op::Mul{}, {centred, centred}));
   }
-  if (e.text == "softmax") {
+  if (e.text == "softmax" || e.text == "logsumexp") {
     const TermId top = push(ReduceTerm{ReduceKind::kMax, axes, x});
     const TermId p = push(op::Exp{}, {push(op::Sub{}, {x, top})});
-    return push(op::Div{}, {p, push(ReduceTerm{ReduceKind::kSum, axes, p})});
+    const TermId total = push(ReduceTerm{ReduceKind::kSum, axes, p});
+    if (e.text == "softmax") return push(op::Div{}, {p, total});
+    return push(op::Add{}, {top, push(op::Log{}, {total})});
   }
   TermId square = mean(names, axes, push(op::Mul{}, {x, x}));
   if (e.args.size() == 2) square = push(op::Add{}, {square, value(e.args[1], bound)});

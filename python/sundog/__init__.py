@@ -21,7 +21,7 @@ from typing import Any
 from sundog._library import SundogError, machine, version
 from sundog.expr import (
     Condition, Index, Tensor, abs, apply, clamp, constant, cos, erf, exp, gelu, gelu_tanh, index, input, log,
-    matmul, max, maximum, mean, min, minimum, position, program_text, relu, rsqrt, sigmoid, silu, sin, softmax,
+    logsumexp, matmul, max, maximum, mean, min, minimum, position, program_text, relu, rsqrt, sigmoid, silu, sin, softmax,
     softplus, sqrt, square, sum, tanh, var, where,
 )  # fmt: skip
 from sundog.kernel import Kernel, SavedKernel

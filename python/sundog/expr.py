@@ -263,6 +263,11 @@ def softmax(value: Tensor, axis: str) -> Tensor:
     return Tensor(value.axes, result.form, result.operands)
 
 
+def logsumexp(value: Tensor, axis: str) -> Tensor:
+    """The logarithm of the sum of exp x along the axis, without overflow; NaN where all is -inf."""
+    return _reduce("logsumexp", value, (axis,))
+
+
 def matmul(a: Tensor, b: Tensor, axis: str) -> Tensor:
     """The product summed over an axis that both have."""
     return sum(a * b, axis)

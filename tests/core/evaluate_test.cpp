@@ -163,6 +163,24 @@ TEST(Evaluate, GuardedReadsAndReversal) {
   for (size_t i = 1; i < 9; ++i) EXPECT_EQ((*y)[0][i], x[i - 1] + x[8 - i]);
 }
 
+// Where exp of the values alone would overflow, too.
+TEST(Evaluate, LogsumexpIsTheLogarithmOfASumOfExponentials) {
+  const auto p = parse_program(R"(
+    program lse(n = 2, k = 3) {
+      input x: f32[n, k]
+      output y: f32[n] = logsumexp[k](x)
+    })",
+                               "lse.sd");
+  ASSERT_TRUE(p.ok()) << to_string(p.error());
+  FloatTensor x;
+  x.extents = {2, 3};
+  x.f64 = {0, std::log(2.0), std::log(5.0), 1000, 1000, -1000};
+  const auto y = evaluate(*p, std::vector<FloatTensor>{x});
+  ASSERT_TRUE(y.ok()) << to_string(y.error());
+  EXPECT_NEAR((*y)[0][0], std::log(8.0), 1e-12);
+  EXPECT_NEAR((*y)[0][1], 1000 + std::log(2.0), 1e-9);
+}
+
 TEST(Evaluate, RefusesOtherShapes) {
   const Program p =
       load(fs::path(SUNDOG_SOURCE_DIR) / "benchmarks/programs/softmax.sd", {{"n", 2}, {"k", 3}});
