@@ -27,6 +27,8 @@ constexpr int64_t kLongestRun = 8192;   // likewise, of a kernel without product
 constexpr int64_t kLongestStep = 1024;  // of a loop, unless it holds the whole axis
 constexpr int64_t kLongestRow = 65536;  // held whole
 constexpr int kMostParts = 64;
+constexpr int64_t kLongPart = 1024;  // elements of one of more parts than that,
+constexpr int64_t kMostLongParts = 1024;
 constexpr int kMostSweeps = 6;
 constexpr double kFewCombinations = 64;  // of sizes: all of them are tried
 
@@ -81,6 +83,11 @@ std::vector<int64_t> part_candidates(int64_t extent, const Machine& machine) {
   }
   for (int64_t n : {static_cast<int64_t>(machine.sms) / 4, static_cast<int64_t>(machine.sms) / 6}) {
     if (n >= 2 && n <= most) out.insert(n);
+  }
+  // Parts of a very long axis, whose blocks may be all that there are.
+  for (int64_t n = static_cast<int64_t>(machine.sms); n * kLongPart <= extent; n *= 2) {
+    if (n > kMostLongParts) break;
+    out.insert(n);
   }
   std::vector<int64_t> list;
   for (int64_t n : out) {

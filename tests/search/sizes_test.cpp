@@ -53,6 +53,13 @@ TEST(SizesTest, StepsAreShorterThanTheAtomWhereTwoAxesAreLooped) {
             (std::vector<int64_t>{1, 2, 4, 8, 16, 32}));
 }
 
+// A sum over all of a long tensor has no other axis to be spread over.
+TEST(SizesTest, VeryLongAxesAreCutIntoPartsForTheWholeDevice) {
+  const Machine machine = h200();
+  EXPECT_LE(part_candidates(32768, machine).back(), 64);
+  EXPECT_GE(part_candidates(1 << 22, machine).back(), 4 * static_cast<int64_t>(machine.sms));
+}
+
 // A block that goes through some hundred elements only costs its start again and again.
 TEST(SizesTest, TilesAreLongWhereNothingIsReadTwice) {
   const auto longest = [](bool products) {
