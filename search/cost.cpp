@@ -72,6 +72,7 @@ constexpr double kOwnCache = 32e3;    // bytes of an SM's first-level cache that
 constexpr double kMostL2Share = 0.7;  // of the L2 that data survives in between two passes
 constexpr double kScalarConflict = 1.5;  // turns that words of neighbours' rows take
 constexpr double kStartedEarly = 0.5;    // of a stage
+constexpr double kClusterSpread = 0.07;  // of the time of memory: clusters lie unevenly on SMs
 constexpr double kRemoteTurns = 2;       // of shared memory, for a word of another block
 constexpr double kLongQueue = 72e3;      // bytes an SM has asked for, beyond which more is a loss
 constexpr double kQueueLoss = 0.05;      // of the rate, each time that again
@@ -489,7 +490,9 @@ class Pricer {
       const double rest = std::max(0.0, prologue_bytes_ * busy / m_.sms - kSingleShot);
       queued = rest * m_.sms / hbm_rate(m_, kSingleShot);
     }
-    const double hbm = std::max(moved, queued) * (waves > 1 ? 1 + last_wave_loss(in_flight) : 1);
+    double hbm = std::max(moved, queued) * (waves > 1 ? 1 + last_wave_loss(in_flight) : 1);
+    // The more of them there are, the more SMs have more than their share and others none.
+    if (known_.cluster > 1) hbm *= 1 + kClusterSpread * used;
     // The busiest SM works through its blocks; too few warps on it leave issue slots empty.
     const double load = per_sm * m_.sms / std::max(blocks_, 1.0);
     const double warps = level_.warps * std::min<double>(out_.resident, per_sm);
