@@ -68,6 +68,7 @@ class RandomProgramsSlowTest : public testing::TestWithParam<int> {
     verify::VerifyOptions options;
     options.full_size_work = 0;
     options.numerics_work = 1 << 12;
+    options.time_limit_s = 600;  // whether it is right, however busy the machine is
     const verify::Verdict verdict = verify::verify(program, candidate.graph, options);
     if (verdict.answer == verify::Verdict::kEquivalent) return true;
     *why = verdict.reason + "\n" + print(candidate.graph, program);
