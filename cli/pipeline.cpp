@@ -40,12 +40,18 @@ std::string short_count(uint64_t count) {
   return text;
 }
 
+constexpr double kLeastRoundS = 3;  // of a field test, however short the search was to be
+
 // Verdicts by the text of the µGraph: search asks for each candidate once, the report needs them
 // again.
 class Judge {
  public:
   Judge(const Program& program, const PipelineOptions& options)
-      : program_(program), prove_s_(options.prove_s), verify_s_(options.verify_s) {
+      : program_(program),
+        prove_s_(options.prove_s),
+        verify_s_(options.verify_s),
+        round_s_(options.clocked ? std::max(options.budget_s / 2, kLeastRoundS)
+                                 : options.verify_s) {
     options_.error_log2 = options.error_log2;
     options_.seed = options.seed;
     options_.time_limit_s = options.verify_s;
@@ -84,10 +90,14 @@ class Judge {
   }
 
   // Everything that is known to ask: the declared sizes too and, where there is time for one, a
-  // proof for all sizes.
-  Evidence judge_pick(const MuGraph& graph) const {
+  // proof for all sizes.  Once for each.
+  Evidence judge_pick(const MuGraph& graph) {
+    const auto [known, is_new] = picks_.try_emplace(print(graph, program_));
+    if (!is_new) return known->second;
     verify::VerifyOptions whole = options_;
+    // Rounds that end may be many; one that does not end is no reason to wait.
     whole.time_limit_s = verify_s_;
+    whole.round_limit_s = round_s_;
     whole.prove_s = verify::VerifyOptions().prove_s;
     whole.prove = prove_s_ > 0;
     if (prove_s_ > 0) whole.prove_s = prove_s_;
@@ -95,15 +105,15 @@ class Judge {
     whole.numerics_work = verify::VerifyOptions().numerics_work;
     // A program that the proof does not reach has an answer too; the report says so.
     whole.exact_at_declared_sizes = false;
-    return evidence_of(verify::verify(program_, graph, whole));
+    return known->second = evidence_of(verify::verify(program_, graph, whole));
   }
 
  private:
   const Program& program_;
-  const double prove_s_, verify_s_;
+  const double prove_s_, verify_s_, round_s_;
   verify::VerifyOptions options_;
   std::mutex mutex_;
-  std::map<std::string, Evidence> known_;
+  std::map<std::string, Evidence> known_, picks_;
   uint64_t refused_ = 0;
   std::string first_refusal_;
 };
@@ -376,7 +386,7 @@ Error none_is_right(const PipelineResult& result, const Program& program,
                {}};
 }
 
-bool passes_pick(Row& row, const Judge& judge) {
+bool passes_pick(Row& row, Judge& judge) {
   row.candidate.evidence = judge.judge_pick(row.candidate.graph);
   if (row.candidate.evidence.answer == "equivalent") return true;
   row.dropped = "verification: " + row.candidate.evidence.reason;
@@ -385,7 +395,7 @@ bool passes_pick(Row& row, const Judge& judge) {
 
 // The first row whose kernels are right.
 Status choose_best(PipelineResult& result, const Program& program, const Device& device,
-                   const PipelineOptions& options, const Judge& judge) {
+                   const PipelineOptions& options, Judge& judge) {
   std::string first_reason;
   const double start = now_s();
   for (size_t i = 0; i < result.rows.size(); ++i) {

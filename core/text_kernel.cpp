@@ -113,7 +113,7 @@ class KernelBuilder : public Scope {
                        [&](const Parameter& p) { return p.name == name; });
   }
 
-  TermId read(const Expr& e, AxisSet bound, bool guarded, TermBuilder& builder) override;
+  TermId read(const Expr& e, AxisSet bound, const Guards& guards, TermBuilder& builder) override;
 
  private:
   // While it is built, the kernel is the last of the graph: the functions of core see it there.
@@ -231,7 +231,7 @@ void KernelBuilder::make_factors() {
   }
 }
 
-TermId KernelBuilder::read(const Expr& e, AxisSet bound, bool, TermBuilder& builder) {
+TermId KernelBuilder::read(const Expr& e, AxisSet bound, const Guards&, TermBuilder& builder) {
   if (!e.device) {
     if (const auto let = lets_.find(e.text); let != lets_.end() && !e.has_index) return let->second;
     if (const auto c = find_computation(e.text)) {

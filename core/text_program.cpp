@@ -114,7 +114,7 @@ class ProgramBuilder : public Scope {
            find_parameter(name) != nullptr;
   }
 
-  TermId read(const Expr& e, AxisSet bound, bool guarded, TermBuilder& builder) override;
+  TermId read(const Expr& e, AxisSet bound, const Guards& guards, TermBuilder& builder) override;
 
  private:
   struct Named {
@@ -196,10 +196,12 @@ class ProgramBuilder : public Scope {
   void define(const DefinitionSyntax& definition);
   void add_output(const OutputSyntax& output);
   void check_axes(const std::string& what, TermId value, AxisSet allowed, Place at);
-  void check_bounds(const Expr& e, const IndexExpr& index, int64_t extent, const std::string& of);
-  TermId read_input(const Expr& e, uint32_t input, AxisSet bound, bool guarded,
+  void check_bounds(const Expr& e, const IndexExpr& index, int64_t extent, const std::string& of,
+                    const Guards& guards);
+  TermId read_input(const Expr& e, uint32_t input, AxisSet bound, const Guards& guards,
                     TermBuilder& builder);
-  TermId read_named(const Expr& e, Named& named, AxisSet bound, bool guarded, TermBuilder& builder);
+  TermId read_named(const Expr& e, Named& named, AxisSet bound, const Guards& guards,
+                    TermBuilder& builder);
   void unknown_tensor(const Expr& e);
   void warn_unused();
 
@@ -430,12 +432,13 @@ void ProgramBuilder::add_output(const OutputSyntax& output) {
 }
 
 void ProgramBuilder::check_bounds(const Expr& e, const IndexExpr& index, int64_t extent,
-                                  const std::string& of) {
-  const auto range = index_range(index, extents(program_));
+                                  const std::string& of, const Guards& guards) {
+  const auto range = guards.range(index, extents(program_));
   if (!range) return;  // no element is read
   const auto [low, high] = *range;
   if (low >= 0 && high < extent) return;
-  std::string hint = "guard it: select(condition, " + of + "[...], 0)";
+  std::string hint = guards.empty() ? "guard it: select(condition, " + of + "[...], 0)"
+                                    : "so it is where the selects around it let it be read";
   if (e.is_plain_name() && index.axes.empty() && !index.sizes.empty()) {
     hint = "'" + e.text + "' is neither on the left nor reduced here, so it stands for its extent";
   }
@@ -447,12 +450,13 @@ void ProgramBuilder::check_bounds(const Expr& e, const IndexExpr& index, int64_t
                     hint);
 }
 
-TermId ProgramBuilder::read(const Expr& e, AxisSet bound, bool guarded, TermBuilder& builder) {
+TermId ProgramBuilder::read(const Expr& e, AxisSet bound, const Guards& guards,
+                            TermBuilder& builder) {
   const auto input = find_input(program_, e.text);
-  if (input) return read_input(e, *input, bound, guarded, builder);
+  if (input) return read_input(e, *input, bound, guards, builder);
   const auto named = named_.find(e.text);
   if (named != named_.end() && !e.device) {
-    return read_named(e, named->second, bound, guarded, builder);
+    return read_named(e, named->second, bound, guards, builder);
   }
   if (!e.has_index && !e.device) {
     const auto axis = find_axis(program_, e.text);
@@ -485,8 +489,8 @@ void ProgramBuilder::unknown_tensor(const Expr& e) {
   diagnostics_.fail(e.at, "unknown name '" + e.text + "'", suggestion(e.text, known));
 }
 
-TermId ProgramBuilder::read_input(const Expr& e, uint32_t input, AxisSet bound, bool guarded,
-                                  TermBuilder& builder) {
+TermId ProgramBuilder::read_input(const Expr& e, uint32_t input, AxisSet bound,
+                                  const Guards& guards, TermBuilder& builder) {
   const TensorDecl& tensor = program_.inputs[input];
   if (!e.has_index) return terms().input(input, tensor.dims);
   if (e.index.size() != tensor.dims.size()) {
@@ -497,12 +501,13 @@ TermId ProgramBuilder::read_input(const Expr& e, uint32_t input, AxisSet bound, 
   std::vector<IndexExpr> index;
   for (size_t d = 0; d < e.index.size(); ++d) {
     index.push_back(builder.index(e.index[d], bound));
-    if (!guarded && !failed()) check_bounds(e.index[d], index[d], tensor.extents[d], tensor.name);
+    if (failed()) continue;
+    check_bounds(e.index[d], index[d], tensor.extents[d], tensor.name, guards);
   }
   return failed() ? builder.nothing() : terms().input(input, std::move(index));
 }
 
-TermId ProgramBuilder::read_named(const Expr& e, Named& named, AxisSet bound, bool guarded,
+TermId ProgramBuilder::read_named(const Expr& e, Named& named, AxisSet bound, const Guards& guards,
                                   TermBuilder& builder) {
   named.used = true;
   if (!e.has_index) return named.value;
@@ -532,7 +537,7 @@ TermId ProgramBuilder::read_named(const Expr& e, Named& named, AxisSet bound, bo
   }
   for (size_t i = 0; i < index.size(); ++i) {
     const int64_t extent = extent_of(named.axes[i]);
-    if (!guarded) check_bounds(*sources[i], index[i], extent, e.text);
+    check_bounds(*sources[i], index[i], extent, e.text, guards);
     replacement[named.axes[i]] = index[i];
     if (!coefficients_fit(index[i])) {
       diagnostics_.fail(sources[i]->at, "the numbers in this index are too large");

@@ -187,6 +187,12 @@ TermId TermBuilder::binary(const Expr& e, AxisSet bound) {
     return nothing();
   }
   const TermId right = value(e.args[1], bound);
+  const auto* divisor = std::get_if<ConstantTerm>(&scope_.terms()[right]);
+  if (e.text == "/" && divisor != nullptr && divisor->value == Number(0) &&
+      !diagnostics_.failed()) {
+    diagnostics_.fail(e.args[1].at, "a division by zero has no value",
+                      "guard a divisor that can be zero: select(x == 0, 0, 1 / x)");
+  }
   TermId result = kNoTerm;
   for_each_op([&]<class O>() {
     if constexpr (notation_of<O>() == op::Notation::kInfix) {
@@ -199,7 +205,7 @@ TermId TermBuilder::binary(const Expr& e, AxisSet bound) {
 TermId TermBuilder::name(const Expr& e, AxisSet bound) {
   if (e.has_index && (e.has_args || is_reduction(e.text)) && !e.device) return reduction(e, bound);
   if (e.has_args) return call(e, bound);
-  return scope_.read(e, bound, guards_ > 0, *this);
+  return scope_.read(e, bound, guards_, *this);
 }
 
 bool TermBuilder::wants(const Expr& e, size_t count, std::string_view form) {
@@ -255,7 +261,9 @@ TermId TermBuilder::reduction(const Expr& e, AxisSet bound) {
   }
   AxisSet axes;
   for (AxisId axis : axis_list(names)) axes.insert(axis);
+  const int hidden = guards_.hide(axes);
   const TermId x = value(e.args[0], bound | axes);
+  for (int i = 0; i < hidden; ++i) guards_.pop();
   if (diagnostics_.failed()) return nothing();
   if (e.text == "sum") return push(ReduceTerm{ReduceKind::kSum, axes, x});
   if (e.text == "max") return push(ReduceTerm{ReduceKind::kMax, axes, x});
@@ -373,16 +381,16 @@ TermId TermBuilder::select(const Expr& e, AxisSet bound) {
                       "write a comparison: select(i < 4, a, b) or select(x < 0, a, b)");
     return nothing();
   }
-  const auto branches = [&] {
-    ++guards_;
-    const TermId then = value(e.args[1], bound);
-    const TermId otherwise = value(e.args[2], bound);
-    --guards_;
-    return std::pair(then, otherwise);
+  const auto branch = [&](const Expr& x, const IndexCondition* guard, bool holds) {
+    guard == nullptr ? guards_.push_unknown() : guards_.push(*guard, holds);
+    const TermId result = value(x, bound);
+    guards_.pop();
+    return result;
   };
   if (is_index_condition(test, [&](std::string_view n) { return scope_.is_index_name(n); })) {
     IndexCondition test_index = condition(test, bound);
-    const auto [then, otherwise] = branches();
+    const TermId then = branch(e.args[1], &test_index, true);
+    const TermId otherwise = branch(e.args[2], &test_index, false);
     return push(SelectTerm{std::move(test_index), then, otherwise});
   }
   TermId left = value(test.args[0], bound), right = value(test.args[1], bound);
@@ -391,7 +399,8 @@ TermId TermBuilder::select(const Expr& e, AxisSet bound) {
                             : test.text == "!="     ? Relation::kNotEqual
                             : test.text.size() == 2 ? Relation::kLessEqual
                                                     : Relation::kLess;
-  const auto [then, otherwise] = branches();
+  const TermId then = branch(e.args[1], nullptr, true);
+  const TermId otherwise = branch(e.args[2], nullptr, false);
   return push(CompareTerm{relation, left, right, then, otherwise});
 }
 

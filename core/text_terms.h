@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/term.h"
+#include "core/text_guards.h"
 #include "core/text_syntax.h"
 
 namespace sundog::text {
@@ -31,9 +32,9 @@ class Scope {
   virtual TermId size(const Ident& name) = 0;
   // Whether `name` can stand in an index.
   virtual bool is_index_name(std::string_view name) const = 0;
-  // A read: name, @name, name[index, ...].  `guarded`: a select around it may keep indices in
-  // bounds.
-  virtual TermId read(const Expr& name, AxisSet bound, bool guarded, TermBuilder& builder) = 0;
+  // A read: name, @name, name[index, ...].  `guards`: what the selects around it say.
+  virtual TermId read(const Expr& name, AxisSet bound, const Guards& guards,
+                      TermBuilder& builder) = 0;
 };
 
 class TermBuilder {
@@ -63,7 +64,7 @@ class TermBuilder {
 
   Scope& scope_;
   Diagnostics& diagnostics_;
-  int guards_ = 0;
+  Guards guards_;
 };
 
 // Whether both sides of a comparison are index expressions.

@@ -6,6 +6,7 @@
 // is of rank two.
 #include "verify/random_test.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "verify/ranges.h"
@@ -13,6 +14,12 @@
 
 namespace sundog::verify {
 namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 constexpr int kRedraws = 8;
 // Degrees up to which values are kept, and, where too many values of such degrees leave no useful
@@ -108,7 +115,7 @@ template <class Ring>
 Round run_round(const SmallCase& small, uint64_t seed, float growth, const FieldOptions& options) {
   GroupRing::Limits limits;
   limits.growth = growth;
-  limits.seconds = options.time_limit_s;
+  limits.seconds = options.round_limit_s;
   Abbreviating<Ring> ring(seed, options.rounding, limits);
   const auto inputs = random_inputs(ring, small.program);
   const std::span<const TensorValues<GroupRing::Value>> in(inputs);
@@ -159,13 +166,15 @@ Round settled_round(const SmallCase& small, uint64_t seed, bool ranges, float gr
 Round first_round(const SmallCase& small, uint64_t seed, const FieldOptions& options,
                   float* growth) {
   constexpr int kFewRounds = 4;
+  const auto start = Clock::now();
   *growth = kGrowth;
   Round round = settled_round(small, seed, options.ranges, kGrowth, options);
   const bool agrees = round.outcome == Outcome::kAgree;
   const bool poor = agrees && kFewRounds * round.error_log2 > options.error_log2;
   const bool apart = round.outcome == Outcome::kDiffer && round.abbreviates;
   const bool stuck = round.outcome == Outcome::kGiveUp && round.fault.empty();
-  if (!poor && !apart && !stuck) return round;
+  const bool in_time = seconds_since(start) < options.round_limit_s;
+  if ((!poor && !apart && !stuck) || !in_time) return round;
   Round other = settled_round(small, seed, options.ranges, kLessGrowth, options);
   if (other.outcome != Outcome::kAgree || (agrees && other.error_log2 >= round.error_log2)) {
     return round;
@@ -181,7 +190,6 @@ Round first_round(const SmallCase& small, uint64_t seed, const FieldOptions& opt
 }  // namespace
 
 FieldResult field_test(std::span<const SmallCase> cases, const FieldOptions& options) {
-  using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   FieldResult result;
   result.evidence.error_bound_log2 = -1e9;
@@ -194,17 +202,19 @@ FieldResult field_test(std::span<const SmallCase> cases, const FieldOptions& opt
     float growth = kGrowth;
     // Two rounds at least: a bound rests on what was drawn, and one bad draw must not decide.
     for (int r = 0; r < 2 || bound > options.error_log2; ++r) {
-      const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+      const double seconds = seconds_since(start);
       if (r == options.max_rounds || seconds > options.time_limit_s) {
         result.reason = r == options.max_rounds ? "the error bound stays above the one asked for"
                                                 : "the time limit was reached";
         result.evidence.error_bound_log2 = std::max(result.evidence.error_bound_log2, bound);
         return result;
       }
+      FieldOptions rest = options;
+      rest.round_limit_s = std::min(options.round_limit_s, options.time_limit_s - seconds);
       const bool ranges = options.ranges && r == 0;
       const uint64_t seed = prf(options.seed, c, static_cast<uint64_t>(r));
-      const Round round = r == 0 ? first_round(cases[c], seed, options, &growth)
-                                 : settled_round(cases[c], seed, false, growth, options);
+      const Round round = r == 0 ? first_round(cases[c], seed, rest, &growth)
+                                 : settled_round(cases[c], seed, false, growth, rest);
       result.evidence.rounds += 1;
       result.evidence.primes.push_back(round.prime);
       result.evidence.seeds.push_back(seed);

@@ -28,7 +28,8 @@ struct FieldOptions {
   bool ranges = true;  // also compare range classes
   KnownBounds known;   // of the candidate
   double time_limit_s = 10;
-  int max_rounds = 12;  // for each size set
+  double round_limit_s = 10;  // a round that takes longer gets nowhere
+  int max_rounds = 12;        // for each size set
 };
 
 struct FieldResult {

@@ -248,6 +248,7 @@ Verdict decide(const Matter& matter) {
   field_options.rounding = options.rounding;
   field_options.ranges = options.numerics;
   field_options.time_limit_s = options.time_limit_s;
+  field_options.round_limit_s = options.round_limit_s;
   const Extremes extremes = extremes_of_candidate(matter);
   field_options.known = {extremes.exponent <= kExponentLimit,
                          extremes.denominator >= kDivisorLimit};

@@ -29,10 +29,11 @@ namespace sundog::verify {
 struct VerifyOptions {
   double error_log2 = -60;  // the field test runs rounds until its bound is below 2^error_log2
   uint64_t seed = 1;
-  double time_limit_s = 10;  // then `unknown`
-  bool numerics = true;      // also compare rounding errors, and ranges
-  bool prove = false;        // also attempt a proof for all sizes (verify/prove.h)
-  double prove_s = 10;       // time for it; then the proof, not the answer, is unknown
+  double time_limit_s = 10;   // then `unknown`
+  double round_limit_s = 60;  // the same for one round of the field test, which then gets nowhere
+  bool numerics = true;       // also compare rounding errors, and ranges
+  bool prove = false;         // also attempt a proof for all sizes (verify/prove.h)
+  double prove_s = 10;        // time for it; then the proof, not the answer, is unknown
   Rounding rounding = Rounding::kWide;
   // Index values of terms that the check at the declared sizes may visit; 0: no such check.
   double full_size_work = 1 << 23;

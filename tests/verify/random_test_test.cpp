@@ -42,6 +42,23 @@ TEST(RandomTest, RunsRoundsUntilTheBoundIsAsAsked) {
   EXPECT_FALSE(few.reason.empty());
 }
 
+// A denominator of 600 exponentials takes many seconds; the round is left when its time is up.
+TEST(RandomTest, ARoundThatGetsNowhereIsLeft) {
+  const Program program = parsed(R"(program p(k = 600) {
+    input x: f32[k]
+    output y: f32[k] = softmax[k](x) })");
+  const SmallCase large{program, program, sizes_text(program)};
+  FieldOptions options;
+  options.time_limit_s = 60;
+  options.round_limit_s = 0.2;
+  const auto start = std::chrono::steady_clock::now();
+  const FieldResult result = field_test(std::span(&large, 1), options);
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  EXPECT_EQ(result.answer, Sameness::kUndecided);
+  EXPECT_NE(result.reason.find("time limit"), std::string::npos) << result.reason;
+  EXPECT_LT(taken.count(), 5);
+}
+
 // Programs that agree when inputs are consecutive integers (x[n, k] = 7 n + k is affine) and differ
 // else.
 TEST(RandomTest, IsNotFooledByWhatConsecutiveIntegersHide) {
