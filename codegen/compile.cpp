@@ -100,7 +100,7 @@ Result<CompiledModule> compile_with_nvcc(const std::string& cuda, const std::str
       limits);
   if (!result.ok()) return result.error();
   if (!result->succeeded()) {
-    const bool limit = result->end == ProcessResult::End::kTimedOut || lacked_memory(*result) ||
+    const bool limit = result->end == ProcessResult::End::kTimedOut || !lacked(*result).empty() ||
                        names_a_limit(result->err);
     return Error{limit ? ErrorCode::kLimit : ErrorCode::kFailed,
                  "nvcc " + describe_end(*result, limits) + ": " +

@@ -60,7 +60,9 @@ Status build_step(const std::vector<std::string>& command, double time_limit_s) 
     return limit_error("building the kernel for the emulator took more than " +
                        std::to_string(static_cast<int>(time_limit_s)) + " s");
   }
-  if (lacked_memory(*result)) return limit_error("the compiler for the emulator lacked memory");
+  if (const std::string what = lacked(*result); !what.empty()) {
+    return limit_error("the compiler for the emulator lacked " + what);
+  }
   if (names_a_limit(result->err)) {
     return limit_error("the compiler for the emulator met a limit: " + first_error(result->err));
   }

@@ -163,7 +163,9 @@ Status run_compiler(const std::vector<std::string>& command, double time_limit_s
   if (result->end == ProcessResult::End::kTimedOut) {
     return limit_error("the compiler for the emulator " + describe_end(*result, limits));
   }
-  if (lacked_memory(*result)) return limit_error("the compiler for the emulator lacked memory");
+  if (const std::string what = lacked(*result); !what.empty()) {
+    return limit_error("the compiler for the emulator lacked " + what);
+  }
   return Error{ErrorCode::kFailed,
                "the emulator could not be built by " + command[0] + ": " + first_error(result->err),
                "SUNDOG_CXX chooses another compiler",

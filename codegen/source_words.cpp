@@ -4,8 +4,6 @@
 
 namespace sundog::codegen {
 
-bool is_word_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
-
 std::optional<std::string_view> SourceWords::next() {
   skip();
   if (at_ >= text_.size()) return std::nullopt;

@@ -4,10 +4,9 @@
 #include <optional>
 #include <string_view>
 
-namespace sundog::codegen {
+#include "core/characters.h"
 
-// A letter, digit or '_'.
-bool is_word_character(char c);
+namespace sundog::codegen {
 
 // A cursor over words and punctuation.
 class SourceWords {

@@ -170,21 +170,38 @@ std::string describe_end(const ProcessResult& result, const ProcessLimits& limit
   return {};
 }
 
-bool lacked_memory(const ProcessResult& result) {
+namespace {
+
+constexpr rlim_t kEnoughStack = rlim_t{2} << 20;  // bytes; more than any compiler was seen to need
+
+bool says(const ProcessResult& result, std::initializer_list<const char*> words) {
+  return std::any_of(words.begin(), words.end(), [&](const char* word) {
+    return result.err.find(word) != std::string::npos || result.out.find(word) != std::string::npos;
+  });
+}
+
+}  // namespace
+
+std::string lacked(const ProcessResult& result) {
   if (result.succeeded() || result.end == ProcessResult::End::kTimedOut ||
       result.end == ProcessResult::End::kStopped) {
-    return false;
+    return {};
   }
-  for (const char* words : {"out of memory", "Cannot allocate memory", "virtual memory exhausted",
-                            "std::bad_alloc", "failed to map segment", "PCH allocation failure"}) {
-    for (const std::string* text : {&result.err, &result.out}) {
-      if (text->find(words) != std::string::npos) return true;
-    }
+  if (says(result, {"out of memory", "Cannot allocate memory", "virtual memory exhausted",
+                    "std::bad_alloc", "failed to map segment", "PCH allocation failure"})) {
+    return "memory";
   }
+  // A driver of compilers passes the signal of one on as a code, as shells do, or in words.
+  const bool crashed = result.end == ProcessResult::End::kSignaled || result.code > 128 ||
+                       says(result, {"Segmentation fault"});
   rlimit limit{};
-  const bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-  // A driver of compilers passes the signal of one on as a code, as shells do.
-  return limited && (result.end == ProcessResult::End::kSignaled || result.code > 128);
+  if (crashed && getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+    return "memory";
+  }
+  if (crashed && getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < kEnoughStack) {
+    return "stack: ulimit -s is " + std::to_string(limit.rlim_cur / 1024) + " kB";
+  }
+  return {};
 }
 
 bool names_a_limit(std::string_view message) {

@@ -38,9 +38,10 @@ struct ProcessResult {
 // stopped".
 std::string describe_end(const ProcessResult& result, const ProcessLimits& limits);
 
-// Whether a program that failed did so for want of memory: by what it said, or because it crashed
-// under a limit on address space (ulimit -v), which most compilers do without a word.
-bool lacked_memory(const ProcessResult& result);
+// What a program that failed lacked, to end a message: "memory" or "stack: ulimit -s is 256 kB"; by
+// what it said, or because it crashed under a low limit (ulimit -v, -s), which most compilers do
+// without a word.  Empty if that is not known.
+std::string lacked(const ProcessResult& result);
 
 // Whether what a program says is that a limit of the machine was met: open files, sizes, a full
 // disk.

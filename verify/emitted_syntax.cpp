@@ -6,6 +6,8 @@
 #include <cctype>
 #include <map>
 
+#include "core/characters.h"
+
 namespace sundog::verify {
 namespace {
 
@@ -13,8 +15,6 @@ struct Token {
   std::string text;
   bool word = false, number = false;
 };
-
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 // Words take their scopes with them: "sd::cp_async" is one.
 std::vector<Token> tokens_of(std::string_view text) {
@@ -39,13 +39,13 @@ std::vector<Token> tokens_of(std::string_view text) {
       const auto part = [&](size_t at) {
         const bool sign = (text[at] == '+' || text[at] == '-') && !rest.starts_with("0x") &&
                           (text[at - 1] == 'e' || text[at - 1] == 'E');
-        return is_word(text[at]) || text[at] == '.' || sign;
+        return is_word_character(text[at]) || text[at] == '.' || sign;
       };
       while (i + size < text.size() && part(i + size)) ++size;
       token.number = true;
-    } else if (is_word(c)) {
+    } else if (is_word_character(c)) {
       while (i + size < text.size() &&
-             (is_word(text[i + size]) || text.substr(i + size).starts_with("::") ||
+             (is_word_character(text[i + size]) || text.substr(i + size).starts_with("::") ||
               (text[i + size] == ':' && text[i + size - 1] == ':'))) {
         ++size;
       }

@@ -162,6 +162,7 @@ class KernelWalk {
   std::optional<SymbolicInt> binary_integer(const Expression& e);
   std::optional<std::string> condition(const Expression& e);
   int64_t vector_bytes(const Expression& e);
+  void read_where(const Expression& call, int64_t bytes);
   void access(MemoryAccess::Kind kind, const Expression& at, int64_t bytes);
   void record(MemoryAccess a);
 

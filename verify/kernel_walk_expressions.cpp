@@ -342,6 +342,15 @@ void KernelWalk::assignment(const Expression& e) {
   access(MemoryAccess::kWrite, at, 0);
 }
 
+// What a copy or load (to, from, test) reads, which is nothing where its test, if it has one,
+// fails.
+void KernelWalk::read_where(const Expression& call, int64_t bytes) {
+  const auto present = call.parts.size() == 3 ? condition(call.parts[2]) : std::nullopt;
+  if (present) conditions_.push_back(*present);
+  access(MemoryAccess::kRead, call.parts[1], bytes);
+  if (present) conditions_.pop_back();
+}
+
 // Whether the call is one of memory or synchronisation.
 bool KernelWalk::call(const Expression& e) {
   const std::string& f = e.text;
@@ -365,11 +374,8 @@ bool KernelWalk::call(const Expression& e) {
   } else if (f == "sd::cp_async" && (count == 2 || count == 3)) {
     int64_t bytes = 0;
     std::from_chars(e.arguments.data(), e.arguments.data() + e.arguments.size(), bytes);
-    const auto present = count == 3 ? condition(e.parts[2]) : std::nullopt;
     if (bytes == 0) problem("the size of a copy");
-    if (present) conditions_.push_back(*present);
-    access(MemoryAccess::kRead, e.parts[1], bytes);
-    if (present) conditions_.pop_back();
+    read_where(e, bytes);
     access(MemoryAccess::kCopy, e.parts[0], bytes);
   } else if (f.starts_with("sd::ldmatrix_") && count == 2) {
     // Of the lanes, 8 a matrix give addresses that are looked at.
@@ -391,11 +397,8 @@ bool KernelWalk::call(const Expression& e) {
     access(MemoryAccess::kRead, first, 0);
   } else if (f.starts_with("sd::load_") && (count == 2 || count == 3)) {
     const int64_t bytes = vector_bytes(e.parts[0]);
-    const auto present = count == 3 ? condition(e.parts[2]) : std::nullopt;
     if (bytes == 0) problem("the size of a load");
-    if (present) conditions_.push_back(*present);
-    access(MemoryAccess::kRead, e.parts[1], bytes);
-    if (present) conditions_.pop_back();
+    read_where(e, bytes);
   } else if (f.starts_with("sd::store_") && count == 2) {
     const int64_t bytes = vector_bytes(e.parts[1]);
     if (bytes == 0) problem("the size of a store");

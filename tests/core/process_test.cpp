@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -57,16 +58,38 @@ TEST(Process, IsKilledAsAGroupWhenItsTimeIsUp) {
 }
 
 TEST(Process, TellsWantOfMemoryFromOtherFailures) {
-  const auto lacked = [](const std::string& script) {
+  const auto lacked_memory = [](const std::string& script) {
     const auto result = run_process({"bash", "-c", script}, {});
-    return result.ok() && lacked_memory(*result);
+    return result.ok() && lacked(*result) == "memory";
   };
-  EXPECT_TRUE(lacked("echo 'cc1plus: out of memory allocating 65536 bytes' >&2; exit 1"));
-  EXPECT_TRUE(lacked("echo 'catastrophic error: out of memory'; exit 4"));
-  EXPECT_FALSE(lacked("echo 'out of memory'"));
-  EXPECT_FALSE(lacked("echo 'error: expected ;' >&2; exit 1"));
-  EXPECT_FALSE(lacked("kill -SEGV $$")) << "a crash by itself is the program's own";
-  EXPECT_FALSE(lacked("exit 139"));
+  EXPECT_TRUE(lacked_memory("echo 'cc1plus: out of memory allocating 65536 bytes' >&2; exit 1"));
+  EXPECT_TRUE(lacked_memory("echo 'catastrophic error: out of memory'; exit 4"));
+  EXPECT_FALSE(lacked_memory("echo 'out of memory'"));
+  EXPECT_FALSE(lacked_memory("echo 'error: expected ;' >&2; exit 1"));
+  EXPECT_FALSE(lacked_memory("kill -SEGV $$")) << "a crash by itself is the program's own";
+  EXPECT_FALSE(lacked_memory("exit 139"));
+}
+
+// A compiler crashes where the limit on stacks is low, and its driver speaks of a bug of its own.
+TEST(Process, TellsWantOfStackWhereItIsLow) {
+  const auto lacked_under = [](const char* kilobytes, const std::string& script) {
+    const auto answer = run_in_child("child",
+                                     [&]() -> std::string {
+                                       const auto bytes =
+                                           static_cast<rlim_t>(std::stoll(kilobytes)) * 1024;
+                                       const rlimit limit{bytes, bytes};
+                                       if (setrlimit(RLIMIT_STACK, &limit) != 0) return "no limit";
+                                       const auto result = run_process({"bash", "-c", script}, {});
+                                       return result.ok() ? lacked(*result) : "no process";
+                                     },
+                                     {});
+    return answer.ok() ? *answer : answer.error().message;
+  };
+  const std::string crash = "echo 'internal compiler error: Segmentation fault signal' >&2; exit 4";
+  EXPECT_EQ(lacked_under("256", crash), "stack: ulimit -s is 256 kB");
+  EXPECT_EQ(lacked_under("256", "kill -SEGV $$"), "stack: ulimit -s is 256 kB");
+  EXPECT_EQ(lacked_under("256", "echo 'error: expected ;' >&2; exit 1"), "");
+  EXPECT_EQ(lacked_under("4096", crash), "") << "that is enough, so the crash has another cause";
 }
 
 TEST(Process, IsStoppedOnRequest) {

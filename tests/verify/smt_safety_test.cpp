@@ -70,34 +70,51 @@ TEST(SmtSafety, ARightKernelIsSafe) {
   EXPECT_GE(safety.races, 5);
 }
 
-// A window reads no further than its tensor, if it is told where that ends.
-TEST(SmtSafety, WindowsStayInTheirTensors) {
+// The kernel with something loaded before it stores its last partial sums.
+Safety with_load(const std::string& load) {
   const std::string last = "scratch[lane / 2 + warp * 16] = acc;";
-  const auto with = [&](const std::string& load) {
-    return check(with_slip(
-        kKernel, {"", last.c_str(), ("sd::Window<float, 4> early[1];\n" + load + last).c_str()}));
-  };
-  const Safety right = with("sd::load_window(early[0], X, n_o * 8192 + tid * 64 + 127, 32768);");
-  EXPECT_TRUE(right.safe()) << to_string(right);
-  EXPECT_FALSE(with("sd::load_window(early[0], X, n_o * 8192 + tid * 64 + 128, 32768);").safe());
-  EXPECT_FALSE(with("sd::load_window(early[0], X, n_o * 8192 + tid * 64, 32776);").safe());
-  EXPECT_FALSE(with("sd::load_window(early[0], scratch, tid, 64);").safe());
+  return check(with_slip(kKernel, {"", last.c_str(), (load + last).c_str()}));
 }
 
-// A load that may be skipped reads where its test holds.
-TEST(SmtSafety, PredicatedLoadsStayInTheirTensors) {
-  const std::string last = "scratch[lane / 2 + warp * 16] = acc;";
-  const auto with = [&](const std::string& load) {
-    return check(with_slip(
-        kKernel, {"", last.c_str(), ("sd::Vec<float, 4> early[1];\n" + load + last).c_str()}));
+// A window reads no further than its tensor, if it is told where that ends.
+TEST(SmtSafety, WindowsStayInTheirTensors) {
+  const auto with = [](const std::string& arguments) {
+    return with_load("sd::Window<float, 4> early[1];\nsd::load_window(early[0], " + arguments +
+                     ");");
   };
-  // X has 32,768 elements; threads from 32 on would read beyond them in the last block.
-  const std::string load = "sd::load_stream(early[0], X + n_o * 8192 + tid * 256";
-  const Safety right = with(load + ", tid < 32);");
+  const Safety right = with("X, n_o * 8192 + tid * 64 + 127, 32768");
   EXPECT_TRUE(right.safe()) << to_string(right);
-  EXPECT_TRUE(with(load + ", n_o * 8192 + tid * 256 < 32768 && tid >= 0);").safe());
-  EXPECT_FALSE(with(load + ", tid < 33);").safe());
-  EXPECT_FALSE(with(load + ");").safe());
+  EXPECT_FALSE(with("X, n_o * 8192 + tid * 64 + 128, 32768").safe());
+  EXPECT_FALSE(with("X, n_o * 8192 + tid * 64, 32776").safe());
+  EXPECT_FALSE(with("scratch, tid, 64").safe());
+}
+
+// A load that may be skipped reads where its test holds.  X has 32,768 elements; threads from 32 on
+// would read beyond them in the last block.
+TEST(SmtSafety, PredicatedLoadsStayInTheirTensors) {
+  const auto with = [](const std::string& test) {
+    return with_load(
+        "sd::Vec<float, 4> early[1];\nsd::load_stream(early[0], X + n_o * 8192 + tid * 256" + test +
+        ");");
+  };
+  const Safety right = with(", tid < 32");
+  EXPECT_TRUE(right.safe()) << to_string(right);
+  EXPECT_TRUE(with(", n_o * 8192 + tid * 256 < 32768 && tid >= 0").safe());
+  EXPECT_FALSE(with(", tid < 33").safe());
+  EXPECT_FALSE(with("").safe());
+}
+
+// So does a copy, which fills with zeros all the same: rows from 8 on are beyond the tensor here.
+TEST(SmtSafety, PredicatedCopiesStayInTheirTensors) {
+  const auto with = [](const std::string& test) {
+    return check(
+        with_slip(kKernel, {"", "X + n_o * 8192 + row * 512 + h_o * 64 + c);",
+                            ("X + n_o * 8192 + row * 1024 + h_o * 64 + c" + test + ");").c_str()}));
+  };
+  const Safety right = with(", row < 8");
+  EXPECT_TRUE(right.safe()) << to_string(right);
+  EXPECT_FALSE(with(", row < 9").safe());
+  EXPECT_FALSE(with("").safe());
 }
 
 class Slips : public testing::TestWithParam<Slip> {};
