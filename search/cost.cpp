@@ -1,10 +1,10 @@
 // A roofline over six resources with what small kernels are made of on top: launch, the latency
 // until data arrives, too few bytes in flight to fill the memory system, unfilled waves, and the
-// dependent steps of an iteration.  Rates are the device's; the handful of constants below were set
-// so that measured kernels (weight streaming with 2 to 14 stages, one block a row, split attention)
-// come out in the right order and within a fifth.  Tried and dropped: adding all resources up
-// (punishes overlap that does happen), and taking the plain maximum (ranks a kernel that saturates
-// everything with one that saturates one unit).
+// dependent steps of an iteration.  Rates are the device's; the constants (search/cost_constants.h)
+// were set so that measured kernels (weight streaming with 2 to 14 stages, one block a row, split
+// attention) come out in the right order and within a fifth.  Tried and dropped: adding all
+// resources up (punishes overlap that does happen), and taking the plain maximum (ranks a kernel
+// that saturates everything with one that saturates one unit).
 #include "search/cost.h"
 
 #include <algorithm>
@@ -13,84 +13,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "search/cost_constants.h"
+
 namespace sundog::search {
-namespace {
-
-constexpr double kStagesGain = 0.985;    // of the time with fewer: what more stages must gain
-constexpr double kLeastInFlight = 0.26;  // of a stage, where there is but one
-constexpr int kMostStages = 8;
-constexpr double kOverlapLoss = 0.094;  // share of the other resources' time that does not overlap
-constexpr double kComputeLoss = 0.2;    // likewise of loading and computing, whichever is shorter
-constexpr double kStepShare = 0.62;     // of the dependent steps that add to the units' time
-constexpr double kStepUs = 0.09;        // one dependent step of an iteration, latency bound
-constexpr double kStepUsBulk = 0.12;    // without a barrier of the block in each iteration
-constexpr double kComputeLossBulk = 0.017;
-constexpr double kComputeLossTwo = 0.12;  // with two stages
-constexpr double kTurnUsBulk = 0.0007;    // of an iteration, until its stage is free again
-constexpr double kIdleShareBulk = 0.98;
-constexpr double kL2GainBulk = 1.5;  // whole lines, and no threads in between
-constexpr double kJoinUs = 0.7;      // adding the parts of warps that share a reduced axis
-constexpr double kJoinWarps = 6.8;   // up to that many; of more in proportion
-constexpr double kLoadUs =
-    0.26;  // until a load to registers in a loop is there: nothing runs ahead
-constexpr double kJoinLoopUs =
-    0.33;                           // as kJoinUs, in each iteration: two barriers and the way there
-constexpr double kLoadSlots = 6.9;  // instructions an element that a thread loads itself
-constexpr double kStoreSlots = 5.5;  // of one that it rounds, masks and puts into shared memory
-constexpr double kConvertSlots = 0.035;
-constexpr double kWindowSlots = 6;  // of one in a row that begins anywhere
-constexpr double kWindowUs = 0.3;  // of an iteration: while windows are taken none are on their way
-constexpr double kBurst = 64;      // bytes that memory gives at once
-constexpr double kCopySlots = 6;   // instructions a copy by a thread
-constexpr double kWord = 4;        // bytes: rows that begin at less are loaded in windows
-constexpr double kCopyWord = 16;   // that a thread copies at most at once
-constexpr double kOddTile = 1.3;   // times that, where indices are not just bits
-constexpr double kReduceUs = 0.36;     // a reduction over the threads of a block, outside loops
-constexpr double kSingleShot = 211e3;  // bytes a block asks for at once; the rest queues
-constexpr double kBlockUs = 0.117;     // of an SM, to start a block
-constexpr double kMostShareOfSm =
-    9.5;  // of an SM's even share of the memory rate, that it can draw
-constexpr double kReservedShared = 1024;  // bytes a block that the runtime keeps
-constexpr double kRegistersKept = 48;     // a thread: addresses, indices, temporaries
-constexpr double kRegistersKeptScalar = 16;
-constexpr double kRegistersKeptGroups = 30;  // operands of warp groups are not among them
-constexpr double kLoadedLate =
-    0.5;  // of what is loaded to registers flat, that is not held at once
-constexpr double kWindowRegisters = 2;  // times what is fetched in windows: the words of a run
-constexpr double kMostRegisters = 255;
-constexpr double kMostRegistersScalar =
-    112;                                // without tensor cores more data a thread gains nothing
-constexpr double kMeetsShare = 0.54;    // of the units' time that threads which meet do not overlap
-constexpr double kWarpsToOverlap = 16;  // on an SM, for its units to work side by side
-constexpr double kWarpsToFill = 3.3;    // on an SM, for full instruction rate
-constexpr double kShortRunLoss = 3.8;   // exponent of what shorter ones lose, of bulk copies
-constexpr double kShortestRun = 64;     // bytes in a row that memory gives at its full rate
-constexpr double kLine = 128;           // bytes of a line of the cache
-constexpr double kPartOfLine = 0.03;    // of the rate that is lost where a block reads half of each
-constexpr double kIdleShare = 0.4;    // of the memory rate that is left however few SMs ask for it
-constexpr double kOwnCache = 32e3;    // bytes of an SM's first-level cache that last
-constexpr double kMostL2Share = 0.7;  // of the L2 that data survives in between two passes
-constexpr double kScalarConflict = 1.5;  // turns that words of neighbours' rows take
-constexpr double kStartedEarly = 0.5;    // of a stage
-constexpr double kClusterSpread = 0.07;  // of the time of memory: clusters lie unevenly on SMs
-constexpr double kRemoteTurns = 2;       // of shared memory, for a word of another block
-constexpr double kLongQueue = 72e3;      // bytes an SM has asked for, beyond which more is a loss
-constexpr double kQueueLoss = 0.05;      // of the rate, each time that again
-
-}  // namespace
-
-double hbm_rate(const Machine& machine, double in_flight) {
-  std::pair<double, double> last{0, 0};
-  for (const auto& row : machine.hbm) {
-    if (in_flight < row.first) {
-      const double share = (in_flight - last.first) / (row.first - last.first);
-      return last.second + share * (row.second - last.second);
-    }
-    last = row;
-  }
-  return last.second;
-}
-
 namespace {
 
 // One evaluation of a profile: everything is a product of extents.
@@ -178,7 +103,7 @@ class Pricer {
         fixed += size;
         if (windowed(i)) {
           window_bytes_ += size;
-          windows_us_ = std::max(windows_us_, count(role.loops) * kWindowUs);
+          windowed_turns_ = std::max(windowed_turns_, count(role.loops));
           held += kWindowRegisters * size;
         } else if (looped(i)) {
           note_register_load(role, size);
@@ -333,8 +258,33 @@ class Pricer {
         meets_ = meets_ || !role.is_load;
       }
       if (!role.is_load && count(role.loops) > 1) steps_ += count(role.loops);
-      const bool alone = count(role.loops) == 1 && !level_.mma[i].use;
-      if (alone && count(role.reduced) > 32) serial_us_ += kReduceUs;
+      const bool alone = !level_.mma[i].use && count(role.reduced) > 32;
+      if (alone && count(role.loops) == 1) serial_us_ += reduce_us();
+      if (alone && count(role.loops) > 1 && !role.accumulated.empty()) ended_ = true;
+      if (level_.mma[i].use && !level_.mma[i].warpgroup) {
+        const double atoms = level_.mma[i].padded / kAtom / level_.warps;
+        chain_us_ += count(role.loops) * atoms * kAtomUs;
+      }
+      add_rows(i);
+    }
+  }
+
+  // Sums over the rows of what a product leaves in registers: eight lanes and all warps have rows,
+  // so that each thread shuffles a partial sum for each of its columns and passes it on, which
+  // takes the wires of shared memory, 128 bytes at a time.
+  void add_rows(uint32_t i) {
+    const Role& role = p_.roles[i];
+    if (!role.is_reduction || level_.mma[i].use) return;
+    for (uint32_t j = 0; j < p_.roles.size(); ++j) {
+      if (!level_.mma[j].use) continue;
+      const auto& users = p_.roles[j].users;
+      if (std::find(users.begin(), users.end(), i) == users.end()) continue;
+      const Contraction& c = *p_.roles[j].contraction;
+      const AxisSet rows = level_.mma[j].swap ? c.n : c.m;
+      if ((rows & role.reduced).empty()) continue;
+      const double held = count(role.tile) / kLanesOfRow;  // columns of a thread
+      const double times = blocks_ * count(role.loops - role.accumulated) * level_.warps;
+      shared_ += times * held * kRowTurns * kLine;
     }
   }
 
@@ -431,18 +381,21 @@ class Pricer {
       if (!again || slice * busy > kMostL2Share * m_.l2_bytes) {
         (t.is_store ? written_ : read_) += unique * (unique > 1e5 ? waste * cut : 1);
       }
+      if (t.is_store) continue;
+      loaded_unique_ += std::min(unique, moved);
+      loaded_again_ += std::max(0.0, moved - unique);
     }
   }
 
   // Bytes that a block has asked for and not yet got, of its pipeline.  One stage is being read;
-  // with more of them the next load is issued sooner after that.  Bulk copies fill the stage that
-  // was read last but one, and are started before the threads wait for those of their own
-  // iteration.
-  double staged_ahead() const {
-    const double full = bulk_ && out_.stages >= 3 ? out_.stages - 2 : out_.stages - 1;
-    const double early = bulk_ ? kStartedEarly : 0;
-    const double ahead = full + early + 0.5 * (out_.stages - 2.0) / out_.stages;
-    return stage_bytes_ * std::max(ahead, kLeastInFlight);
+  // with more of them the next load is issued sooner after that.  Bulk copies fill a stage as soon
+  // as it was read, which takes a `share` of an iteration.
+  double staged_ahead(double share) const {
+    if (!bulk_) {
+      const double ahead = out_.stages - 1 + 0.5 * (out_.stages - 2.0) / out_.stages;
+      return stage_bytes_ * std::max(ahead, kLeastInFlight);
+    }
+    return stage_bytes_ * std::max(out_.stages - kHeldBulk - kReadBulk * share, kLeastInFlight);
   }
 
   // What the last of several waves adds to the time of memory: fewer blocks ask for less at once,
@@ -465,13 +418,45 @@ class Pricer {
            std::none_of(p_.traffic.begin(), p_.traffic.end(), near);
   }
 
+  double reduce_us() const { return kReduceUs + kReduceWarpUs * level_.warps; }
+
+  // Behind the loops, what warps have of the same sums is added up; all sums at one barrier.
+  double end() const {
+    if (joined_ > 1) return kJoinUs * std::max(1.0, joined_ / kJoinWarps);
+    return ended_ ? reduce_us() : 0;
+  }
+
   double total() {
     const double busy = std::min(blocks_, places());
     const double per_sm = std::ceil(blocks_ / places() * out_.resident);
     const double waves = std::max(1.0, std::ceil(blocks_ / places()));
-    const double staged = staged_ahead();
+    // The busiest SM works through its blocks; too few warps on it leave issue slots empty.
+    const double load = per_sm * m_.sms / std::max(blocks_, 1.0);
+    const double warps = level_.warps * std::min<double>(out_.resident, per_sm);
+    const double slow = load * std::max(1.0, kWarpsToFill / warps);
+    // Warps of a block go through products, exponentials and sums one after the other: with few of
+    // them on an SM its units take turns.
+    const std::array<double, 4> units = {shared_ / m_.shared_rate * load,
+                                         tensor_ / m_.tensor_rate * slow, alu_ / m_.alu_rate * slow,
+                                         sfu_ / m_.sfu_rate * slow};
+    double all = 0, longest = 0;
+    for (double x : units) all += x, longest = std::max(longest, x);
+    // Where they meet at barriers in between only other blocks fill the gaps.
+    const double beside = std::min<double>(out_.resident, per_sm);
+    const double apart =
+        std::max(meets_ ? kMeetsShare / beside : 0, 1 - std::min(0.9, warps / kWarpsToOverlap));
+    // What an iteration cannot overlap with itself: barriers, shuffles, the latency of a product.
+    const double steps = steps_ * (bulk_ ? kStepUsBulk : kStepUs) * waves;
+    // A warp issues one product after the other, however idle the tensor cores are.
+    const double chain = chain_us_ * waves;
+    double computing = std::max(longest + apart * (all - longest), chain) + kStepShare * steps;
+    const double least = (read_ + written_) / hbm_peak(m_);
+    const double staged = staged_ahead(std::min(1.0, computing / std::max(least, 1e-9)));
     const double unstaged = std::min(kSingleShot, register_stage_ + prologue_bytes_);
-    const double in_flight = std::max({staged + window_bytes_, unstaged, 512.0}) * busy / m_.sms;
+    // What the L2 has is under way for a shorter time, and leaves less of a stage for memory.
+    const double from_memory = loaded_unique_ / (loaded_unique_ + kHitTime * loaded_again_ + 1);
+    const double in_flight =
+        std::max({staged * from_memory + window_bytes_, unstaged, 512.0}) * busy / m_.sms;
     const double used = std::min(1.0, blocks_ / m_.sms);
     // What is loaded at once by blocks that all run at once waits for memory once, which is the
     // fill.
@@ -493,27 +478,12 @@ class Pricer {
     double hbm = std::max(moved, queued) * (waves > 1 ? 1 + last_wave_loss(in_flight) : 1);
     // The more of them there are, the more SMs have more than their share and others none.
     if (known_.cluster > 1) hbm *= 1 + kClusterSpread * used;
-    // The busiest SM works through its blocks; too few warps on it leave issue slots empty.
-    const double load = per_sm * m_.sms / std::max(blocks_, 1.0);
-    const double warps = level_.warps * std::min<double>(out_.resident, per_sm);
-    const double slow = load * std::max(1.0, kWarpsToFill / warps);
-    // Warps of a block go through products, exponentials and sums one after the other: with few of
-    // them on an SM its units take turns.
-    const std::array<double, 4> units = {shared_ / m_.shared_rate * load,
-                                         tensor_ / m_.tensor_rate * slow, alu_ / m_.alu_rate * slow,
-                                         sfu_ / m_.sfu_rate * slow};
-    double all = 0, longest = 0;
-    for (double x : units) all += x, longest = std::max(longest, x);
-    // Where they meet at barriers in between only other blocks fill the gaps.
-    const double beside = std::min<double>(out_.resident, per_sm);
-    const double apart =
-        std::max(meets_ ? kMeetsShare / beside : 0, 1 - std::min(0.9, warps / kWarpsToOverlap));
-    // What an iteration cannot overlap with itself: barriers, shuffles, the latency of a product.
-    const double steps = steps_ * (bulk_ ? kStepUsBulk : kStepUs) * waves;
-    double waited = (join_us_ + windows_us_) * waves;
+    // Without stages windows are not fetched ahead either.
+    const double window_us = kWindowUs + (out_.stages > 1 ? 0 : kLoadUs);
+    double waited = (join_us_ + windowed_turns_ * window_us) * waves;
     for (double turns : loaded_) waited += turns * kLoadUs * waves;
     waited += (pipelines_ - 1) * m_.fill_us * waves;
-    double computing = longest + apart * (all - longest) + kStepShare * steps, loading = hbm;
+    double loading = hbm;
     if (looped == 0) {
       // A block computes when it has loaded; only other blocks on the SM load meanwhile.
       loading += computing / std::min<double>(out_.resident, per_sm);
@@ -529,14 +499,15 @@ class Pricer {
     if (waves > 1 && most > t[4]) sum -= share * t[4];
     // Of a bulk stage the first rows come long before the last.
     const double pipeline_fill = looped * busy / rate * (bulk_ ? 0.5 : 1);
-    const double turns = bulk_ && stage_bytes_ > 0 ? count(p_.loops) * waves * kTurnUsBulk : 0;
-    // With two stages the copies of the next wait until all threads have read the last.
-    const double apart_loss = out_.stages == 2 ? kComputeLossTwo : kComputeLossBulk;
+    // With few stages the copies of the next wait until all threads have read the last.
+    const double apart_loss = out_.stages == 2   ? kComputeLossTwo
+                              : out_.stages == 3 ? kComputeLossThree
+                                                 : kComputeLossBulk;
     const double compute_loss = bulk_ ? apart_loss : kComputeLoss;
     return m_.launch_us + (waits_for_memory() ? m_.fill_us : 0) + most +
            kOverlapLoss * (sum - most) +
-           (compute_loss - kOverlapLoss) * std::min(loading, computing) + pipeline_fill + turns +
-           waited + serial_us_ + (joined_ > 1 ? kJoinUs * std::max(1.0, joined_ / kJoinWarps) : 0);
+           (compute_loss - kOverlapLoss) * std::min(loading, computing) + pipeline_fill + waited +
+           serial_us_ + end();
   }
 
   const KernelProfile& p_;
@@ -553,10 +524,13 @@ class Pricer {
   double blocks_ = 1;
   double stage_bytes_ = 0, window_bytes_ = 0, register_stage_ = 0, prologue_bytes_ = 0;
   double read_ = 0, written_ = 0, l2_ = 0, shared_ = 0, tensor_ = 0, alu_ = 0, sfu_ = 0, steps_ = 0;
-  double serial_us_ = 0, join_us_ = 0, windows_us_ = 0;
+  double chain_us_ = 0;  // of a warp, through its products
+  double loaded_unique_ = 0, loaded_again_ = 0;
+  double serial_us_ = 0, join_us_ = 0, windowed_turns_ = 0;
   double spilled_bytes_ = known_.spilled_bytes;  // of a thread
   std::array<double, 8> loaded_{};  // by loop: iterations that wait for loads to registers
   double joined_ = 1;               // warps
+  bool ended_ = false;              // sums by threads are complete behind a loop
   bool meets_ = false;              // threads of a block pass values on through shared memory
 };
 

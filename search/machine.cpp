@@ -54,4 +54,16 @@ Machine machine_of(const Device& d) {
   return m;
 }
 
+double hbm_rate(const Machine& machine, double in_flight) {
+  std::pair<double, double> last{0, 0};
+  for (const auto& row : machine.hbm) {
+    if (in_flight < row.first) {
+      const double share = (in_flight - last.first) / (row.first - last.first);
+      return last.second + share * (row.second - last.second);
+    }
+    last = row;
+  }
+  return last.second;
+}
+
 }  // namespace sundog::search

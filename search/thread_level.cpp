@@ -27,8 +27,8 @@ constexpr int kMostWarps = 16;
 constexpr int kGroupWarps = 4;
 constexpr double kGroupColumns = 32;  // fewer leave a warp group's product waiting for its rows
 constexpr int kMmaWarps = 8;  // of a block with products, unless twice as many are asked for
-constexpr double kElementsPerThread = 32;      // where blocks queue: less overhead an element
-constexpr double kElementsPerThreadAlone = 8;  // where they do not: the shortest time of one
+constexpr double kElementsPerThread = 32;       // where blocks queue: less overhead an element
+constexpr double kElementsPerThreadAlone = 16;  // where they do not: the shortest time of one
 
 double round_up(double x, double to) { return std::ceil(x / to) * to; }
 

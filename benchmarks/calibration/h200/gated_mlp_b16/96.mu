@@ -1,0 +1,17 @@
+# program: ../../../programs/gated_mlp.sd b=16
+# measured_us: 17.595000
+ugraph gated_mlp of gated_mlp {
+  kernel k0 grid(d.o) warps(8) {
+    split h = h.o * h.i(128)
+    split d = d.o * d.i(32)
+    loop h.o stages(6) bulk {
+      xs[n, h.i] = X : shared f16
+      w2s[h.i, d.i] = W2 : shared f16
+      w1s[h.i, d.i] = W1 : shared f16
+      up[n, d.i] = sum[h.o, h.i](xs * w2s) : reg f32 mma(m16n8k16) warps(h.i/8)
+      gate[n, d.i] = sum[h.o, h.i](xs * w1s) : reg f32 mma(m16n8k16) warps(h.i/8)
+    }
+    o[n, d.i] = up * silu(gate) : reg f32
+    store o -> O
+  }
+}

@@ -1,0 +1,17 @@
+# program: ../../../programs/gated_mlp.sd b=16
+# measured_us: 17.907999
+ugraph gated_mlp of gated_mlp {
+  kernel k0 grid(d.o) warps(16) {
+    split h = h.o * h.i(512)
+    split d = d.o * d.i(32)
+    loop h.o stages(2) bulk {
+      xs[n, h.i] = X : shared f16
+      w2s[h.i, d.i] = W2 : shared f16
+      w1s[h.i, d.i] = W1 : shared f16
+      up[n, d.i] = sum[h.o, h.i](xs * w2s) : reg f32 mma(m16n8k16) warps(h.i/16)
+      gate[n, d.i] = sum[h.o, h.i](xs * w1s) : reg f32 mma(m16n8k16) warps(h.i/16)
+    }
+    o[n, d.i] = up * silu(gate) : reg f32
+    store o -> O
+  }
+}

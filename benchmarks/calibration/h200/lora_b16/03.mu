@@ -1,0 +1,17 @@
+# program: ../../../programs/lora.sd b=16
+# measured_us: 3.342750
+ugraph lora of lora {
+  kernel k0 grid(d.o) warps(8) {
+    split d = d.o * d.i(32)
+    bs[r, d.i] = B : shared f16
+    xs[n, h] = X : shared f16
+    ws[h, d.i] = W : shared f16
+    as[h, r] = A : shared f16
+    t4[n, d.i] = sum[h](xs * ws) : reg f32 mma(m16n8k16) warps(h/8)
+    t15[h, d.i] = sum[r](as * bs) : reg f32 mma(m64n8k16) warps(h/8)
+    t15c[h, d.i] = t15 : shared f16
+    t18[n, d.i] = sum[h](t15c * xs) : reg f32 mma(m16n8k16) warps(h/8)
+    o[n, d.i] = t4 + t18 : reg f32
+    store o -> O
+  }
+}

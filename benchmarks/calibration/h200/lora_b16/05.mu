@@ -1,0 +1,18 @@
+# program: ../../../programs/lora.sd b=16
+# measured_us: 3.814500
+ugraph lora of lora {
+  kernel k0 grid(n.o, d.o) warps(8) {
+    split n = n.o * n.i(8)
+    split d = d.o * d.i(64)
+    bs[r, d.i] = B : reg f16
+    xs[n.i, h] = X : shared f16
+    ws[h, d.i] = W : shared f16
+    as[h, r] = A : shared f16
+    t4[n.i, d.i] = sum[h](xs * ws) : reg f32 mma(m16n8k16, swap) warps(h/8)
+    t7[n.i, r] = sum[h](xs * as) : reg f32 mma(m16n8k16, swap) warps(h/8)
+    t14[n.i, d.i, r] = t7 * bs : reg f32
+    t18[n.i, d.i] = sum[r](t14) : reg f32
+    o[n.i, d.i] = t4 + t18 : reg f32
+    store o -> O
+  }
+}

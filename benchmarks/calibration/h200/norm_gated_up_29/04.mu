@@ -1,0 +1,34 @@
+# program: ../../../programs/own/norm_gated_up.sd n=29 h=1544 d=4095
+# measured_us: 28.340363
+ugraph norm_gated_up of norm_gated_up {
+  tensor p_t2: f32[n]
+  tensor p_t14: f32[n, h]
+  kernel k0 grid(n) warps(16) {
+    xs[h] = X : reg f16
+    ws[h] = w : reg f16
+    t2[] = sum[h](xs) : reg f32
+    store t2 -> p_t2
+    c[h] = xs - t2 / size(h) : reg f32
+    t9[] = sum[h](c * c) : reg f32
+    t11[] = rsqrt(t9 / size(h) + 1e-5) : reg f32
+    t14[h] = t11 * ws : reg f32
+    store t14 -> p_t14
+  }
+  kernel k1 grid(d.o) warps(8) {
+    split h = h.o * h.i(256)
+    split d = d.o * d.i(32)
+    p_t2s[n] = p_t2 : reg f32
+    loop h.o stages(3) bulk {
+      xs[n, h.i] = X : shared f16
+      p_t14s[n, h.i] = p_t14 : shared f32
+      bs[h.i] = b : reg f16
+      wgs[h.i, d.i] = WG : shared f16
+      wus[h.i, d.i] = WU : shared f16
+      x[n, h.i] = (xs - p_t2s / size(h)) * p_t14s + bs : shared f16
+      t21[n, d.i] = sum[h.o, h.i](x * wgs) : reg f32 mma(m16n8k16) warps(h.i/8)
+      t26[n, d.i] = sum[h.o, h.i](x * wus) : reg f32 mma(m16n8k16) warps(h.i/8)
+    }
+    o[n, d.i] = sigmoid(t21) * t26 : reg f32
+    store o -> O
+  }
+}
