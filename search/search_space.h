@@ -22,9 +22,11 @@ struct SearchSpace {
   bool nested_parallel_loops = false;  // and in one over another axis
 
   int most_kernels = 6;
-  int most_split_axes = 1;      // reduced axes that are cut into parts at once
-  bool last_block = true;       // partial results may be joined by the last block of a group
-  bool cluster = true;          // or by the blocks of a cluster, where the device has them
+  int most_split_axes = 1;  // reduced axes that are cut into parts at once
+  bool last_block = true;   // partial results may be joined by the last block of a group
+  // Or by the blocks of a cluster, where the device has them.  Slower than the best without in each
+  // of twelve programs whose candidates were timed (benchmarks/results/h200.md).
+  bool cluster = false;
   bool library_gemm = true;     // a product of stored terms may be a library's
   int64_t shortest_loop = 128;  // longer reduced axes may loop
   int kept_per_kind = 8;        // structures of one kind that are kept: numbers may refuse the best

@@ -30,6 +30,7 @@ constexpr int kMostParts = 64;
 constexpr int64_t kLongPart = 1024;  // elements of one of more parts than that,
 constexpr int64_t kMostLongParts = 1024;
 constexpr int kMostSweeps = 6;
+constexpr int kMostPairSweeps = 3;
 constexpr double kFewCombinations = 64;  // of sizes: all of them are tried
 
 }  // namespace
@@ -149,6 +150,7 @@ class Descent {
   std::vector<SizedKernel> run_all(size_t most) {
     keep_all_ = true;
     run(nullptr);
+    improve_pairs();
     std::vector<SizedKernel> all;
     for (const auto& [at, us] : seen_) all.push_back({us, tiles_at(at)});
     std::stable_sort(all.begin(), all.end(),
@@ -286,6 +288,30 @@ class Descent {
         moved |= best != before;
       }
       if (!moved) return;
+    }
+  }
+
+  // From the best, two numbers at once: what is better of one alone may need more of another, as
+  // longer steps need narrower tiles.
+  void improve_pairs() {
+    if (best_ == kInfinite || combinations() <= kFewCombinations) return;
+    for (int sweep = 0; sweep < kMostPairSweeps; ++sweep) {
+      const Position from = best_at_;
+      for (size_t i = 0; i < from.size(); ++i) {
+        for (size_t j = i + 1; j < from.size(); ++j) try_pairs(i, j, from);
+      }
+      if (best_at_ == from) return;
+    }
+  }
+
+  void try_pairs(size_t i, size_t j, const Position& from) {
+    for (size_t k = 0; k < from.size(); ++k) move(k, from[k]);
+    for (size_t a = 0; a < candidates_[i].size(); ++a) {
+      for (size_t b = 0; b < candidates_[j].size(); ++b) {
+        move(i, a);
+        move(j, b);
+        evaluate();
+      }
     }
   }
 

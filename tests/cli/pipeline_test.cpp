@@ -94,7 +94,9 @@ TEST(PipelineTest, ClustersThatSearchOffersRun) {
   search::SearchOptions options;
   options.max_states = 3000;
   options.top_k = 200;
-  const auto report = search::superoptimize(*program, *find_device("h200"), {}, options);
+  search::SearchSpace space;
+  space.cluster = true;
+  const auto report = search::superoptimize(*program, *find_device("h200"), space, options);
   ASSERT_TRUE(report.ok());
   int found = 0;
   for (const search::Candidate& c : report->candidates) {

@@ -16,6 +16,7 @@ TEST(CandidateTest, StructuresBecomeGraphsThatFit) {
   const Machine machine = machine_of(device);
   SearchSpace space;
   space.sizes_per_structure = 3;
+  space.cluster = true;
   MadeBank made = make_bank(program, {}, 1, space, machine, [] { return false; });
   ASSERT_TRUE(made.usable);
   Limits limits({}, 0, 0, nullptr);

@@ -109,7 +109,9 @@ TEST(ReplanTest, AClusterStaysOne) {
   options.max_states = 3000;
   options.top_k = 200;
   const Program first = load("gqa_safe", {{"g", 2}, {"q", 64}, {"k", 1024}});
-  const auto report = superoptimize(first, *find_device("h200"), {}, options);
+  SearchSpace space;
+  space.cluster = true;
+  const auto report = superoptimize(first, *find_device("h200"), space, options);
   ASSERT_TRUE(report.ok());
   const auto& all = report->candidates;
   const auto found = std::find_if(all.begin(), all.end(), of_cluster);

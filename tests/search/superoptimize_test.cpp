@@ -64,6 +64,12 @@ TEST(SuperoptimizeTest, OffersJoinsByLastBlocks) {
   EXPECT_TRUE(joined(without).empty());
 }
 
+SearchSpace with_clusters() {
+  SearchSpace space;
+  space.cluster = true;
+  return space;
+}
+
 std::vector<Candidate> joined_in_clusters(const SearchReport& report) {
   std::vector<Candidate> found;
   for (const Candidate& c : report.candidates) {
@@ -93,7 +99,8 @@ TEST(SuperoptimizeTest, OffersJoinsByClusters) {
       "  output O: f16[n, d] = sum[h](X * W) * rsqrt(mean[h](X * X) + 1)\n}\n");
   const Program attention = load("gqa_safe", {{"g", 2}, {"q", 32}, {"k", 1024}});
   for (const Program* program : {&sums, &attention}) {
-    const std::vector<Candidate> found = joined_in_clusters(many_candidates(*program, h200()));
+    const std::vector<Candidate> found =
+        joined_in_clusters(many_candidates(*program, h200(), with_clusters()));
     ASSERT_FALSE(found.empty()) << program->name;
     for (const Candidate& c : found) {
       const auto joined = static_cast<uint32_t>(c.graph.kernels.size() - 1);
@@ -108,13 +115,11 @@ TEST(SuperoptimizeTest, OffersJoinsByClusters) {
       EXPECT_FALSE(fits_device(c.graph, *find_device("a100")));
     }
     expect_right(*program, found[0].graph);
-    SearchSpace without;
-    without.cluster = false;
-    EXPECT_TRUE(joined_in_clusters(many_candidates(*program, h200(), without)).empty());
-    SearchSpace alone;  // one switch leaves the other alone
+    EXPECT_TRUE(joined_in_clusters(many_candidates(*program, h200())).empty()) << "by default";
+    SearchSpace alone = with_clusters();  // one switch leaves the other alone
     alone.last_block = false;
     EXPECT_FALSE(joined_in_clusters(many_candidates(*program, h200(), alone)).empty());
-    const SearchReport older = many_candidates(*program, *find_device("a100"));
+    const SearchReport older = many_candidates(*program, *find_device("a100"), with_clusters());
     EXPECT_TRUE(joined_in_clusters(older).empty());
     EXPECT_FALSE(older.candidates.empty());
   }
@@ -122,10 +127,10 @@ TEST(SuperoptimizeTest, OffersJoinsByClusters) {
 
 TEST(SuperoptimizeTest, ClustersAreTheSameForAnyNumberOfThreads) {
   const Program program = load("gqa_safe", {{"g", 2}, {"q", 32}, {"k", 1024}});
-  const SearchReport one = many_candidates(program, h200());
+  const SearchReport one = many_candidates(program, h200(), with_clusters());
   ASSERT_FALSE(joined_in_clusters(one).empty());
   for (int threads : {2, 16}) {
-    const SearchReport many = many_candidates(program, h200(), {}, threads);
+    const SearchReport many = many_candidates(program, h200(), with_clusters(), threads);
     ASSERT_EQ(one.candidates.size(), many.candidates.size());
     for (size_t i = 0; i < one.candidates.size(); ++i) {
       EXPECT_EQ(one.candidates[i].graph, many.candidates[i].graph) << i;
@@ -442,8 +447,7 @@ TEST_P(RandomProgramTest, EveryCandidateComputesIt) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomProgramTest, testing::Range(1, 41));
 
-// Heads and their width are as good as one axis: whole heads a step, copied ahead.  Without
-// clusters, since only one of the two axes is cut into parts.
+// Heads and their width are as good as one axis: whole heads a step, copied ahead.
 TEST(SuperoptimizeTest, AReducedAxisInTwoPartsCostsWhatItDoesAsOne) {
   const Program heads = load("linear_heads");
   const Program whole = parse(
@@ -451,9 +455,7 @@ TEST(SuperoptimizeTest, AReducedAxisInTwoPartsCostsWhatItDoesAsOne) {
       " "
       "output y: bf16[b, d] = sum[h](x * w)\n}\n");
   const auto best = [](const Program& program) {
-    SearchSpace space;
-    space.cluster = false;
-    const Result<SearchReport> report = superoptimize(program, h200(), space, limited(20000));
+    const Result<SearchReport> report = superoptimize(program, h200(), {}, limited(20000));
     EXPECT_TRUE(report.ok());
     return report.ok() ? report->candidates.front().predicted_us : 0;
   };
