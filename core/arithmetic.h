@@ -11,6 +11,9 @@ namespace sundog {
 // a / b rounded up.  require: a >= 0, b > 0.
 constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+// a / b rounded down.  require: b > 0.
+constexpr int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
+
 // The finaliser of SplitMix64 (Steele, Lea and Flood 2014): a bijection of words that passes the
 // usual statistical tests.
 constexpr uint64_t scramble(uint64_t x) {

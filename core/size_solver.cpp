@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 
+#include "core/arithmetic.h"
 #include "core/check.h"
 
 namespace sundog {
@@ -24,10 +25,6 @@ int64_t times(int64_t a, int64_t b) {
 }
 
 int64_t plus(int64_t a, int64_t b) { return clamped(a + b); }
-
-int64_t floor_of(int64_t a, int64_t b) {  // b > 0
-  return a / b - (a % b != 0 && a < 0 ? 1 : 0);
-}
 
 struct Bounds {
   int64_t low = 0, high = 0;
@@ -161,8 +158,8 @@ class Solver {
     const Bounds wanted = scale > 0 ? left : Bounds{-left.high, -left.low};
     const std::vector<int64_t>& values = unknowns_[*open].values;
     Bounds& now = bounds[*open];
-    const int64_t low = std::max(now.low, -floor_of(-wanted.low, size));
-    const int64_t high = std::min(now.high, floor_of(wanted.high, size));
+    const int64_t low = std::max(now.low, -floor_div(-wanted.low, size));
+    const int64_t high = std::min(now.high, floor_div(wanted.high, size));
     if (low <= now.low && high >= now.high) return true;
     const auto first = std::lower_bound(values.begin(), values.end(), low);
     const auto past = std::upper_bound(values.begin(), values.end(), high);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/arithmetic.h"
 #include "core/text_limits.h"
 
 namespace sundog::text {
@@ -13,8 +14,6 @@ namespace {
 struct Interval {
   int64_t low = 0, high = 0;
 };
-
-int64_t floor_of(int64_t a, int64_t b) { return a / b - (a % b != 0 && a < 0 ? 1 : 0); }
 
 // Narrows the interval of the only axis of the condition; false if there is no such axis.
 bool narrow(const IndexCondition& c, bool holds, const std::vector<int64_t>& extents,
@@ -35,10 +34,10 @@ bool narrow(const IndexCondition& c, bool holds, const std::vector<int64_t>& ext
   const auto [axis, coefficient] = c.expr.axes[0];
   Interval& i = box[axis];
   if (holds == (coefficient > 0)) {
-    const int64_t bound = holds ? floor_of(most, coefficient) : floor_of(-least, -coefficient);
+    const int64_t bound = holds ? floor_div(most, coefficient) : floor_div(-least, -coefficient);
     i.high = std::min(i.high, bound);
   } else {
-    const int64_t bound = holds ? -floor_of(most, -coefficient) : -floor_of(-least, coefficient);
+    const int64_t bound = holds ? -floor_div(most, -coefficient) : -floor_div(-least, coefficient);
     i.low = std::max(i.low, bound);
   }
   return true;

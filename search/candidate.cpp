@@ -81,22 +81,17 @@ std::vector<Candidate> varied(std::vector<Candidate> all, size_t wanted) {
   return std::move(picked[0]);
 }
 
-// Shared memory of a kernel and of one that its blocks run.
-bool launch_fits(const MuGraph& graph, uint32_t joined, const Device& device) {
-  std::vector<sundog::KernelPlan> plans;
-  for (uint32_t k : {joined - 1, joined}) {
-    Result<sundog::KernelPlan> plan = plan_kernel(graph, graph.kernels[k]);
-    if (!plan.ok()) return false;
-    plans.push_back(std::move(*plan));
-  }
-  std::vector<ClusterTensor> kept = cluster_tensors(graph, joined);
-  return arena_of(plans, kept).bytes <= device.shared_per_block;
+// The plan of a kernel, if it fits; that of a library's says nothing.
+std::optional<sundog::KernelPlan> fitting_plan(const MuGraph& graph, const Kernel& kernel,
+                                               const Device& device) {
+  if (kernel.kind != KernelKind::kGraphDefined) return sundog::KernelPlan();
+  Result<sundog::KernelPlan> plan = plan_kernel(graph, kernel);
+  if (!plan.ok() || !fits(kernel, *plan, device).ok()) return std::nullopt;
+  return std::move(*plan);
 }
 
 bool kernel_fits(const MuGraph& graph, const Kernel& kernel, const Device& device) {
-  if (kernel.kind != KernelKind::kGraphDefined) return true;
-  const auto plan = plan_kernel(graph, kernel);
-  return plan.ok() && fits(kernel, *plan, device).ok();
+  return fitting_plan(graph, kernel, device).has_value();
 }
 
 }  // namespace
@@ -106,9 +101,15 @@ bool fits_device(const MuGraph& unplaced, const Device& device) {
   const bool joined = launch_count(unplaced) < static_cast<int>(unplaced.kernels.size());
   const MuGraph placed = joined ? placed_in_clusters(unplaced) : MuGraph();
   const MuGraph& graph = joined ? placed : unplaced;
+  std::optional<sundog::KernelPlan> before;
   for (uint32_t k = 0; k < graph.kernels.size(); ++k) {
-    if (!kernel_fits(graph, graph.kernels[k], device)) return false;
-    if (graph.kernels[k].via != Via::kKernel && !launch_fits(graph, k, device)) return false;
+    std::optional<sundog::KernelPlan> plan = fitting_plan(graph, graph.kernels[k], device);
+    if (!plan) return false;
+    if (graph.kernels[k].via != Via::kKernel) {  // its blocks are those of the kernel before it
+      std::vector<ClusterTensor> kept = cluster_tensors(graph, k);
+      if (arena_of({*before, *plan}, kept).bytes > device.shared_per_block) return false;
+    }
+    before = std::move(plan);
   }
   return true;
 }

@@ -411,11 +411,11 @@ class Pricer {
 
   // Parts that blocks keep for one another are there when they have met.
   bool waits_for_memory() const {
-    const auto load = [](const Traffic& t) { return !t.is_store; };
-    const auto near = [](const Traffic& t) { return !t.is_store && t.in_cluster; };
-    return std::count_if(p_.traffic.begin(), p_.traffic.end(), load) >
-               std::count_if(p_.traffic.begin(), p_.traffic.end(), near) ||
-           std::none_of(p_.traffic.begin(), p_.traffic.end(), near);
+    bool near = false, far = false;
+    for (const Traffic& t : p_.traffic) {
+      if (!t.is_store) (t.in_cluster ? near : far) = true;
+    }
+    return far || !near;
   }
 
   double reduce_us() const { return kReduceUs + kReduceWarpUs * level_.warps; }

@@ -44,7 +44,7 @@ class PartBuilder {
               const std::map<TermId, uint32_t>& tensor_of, std::set<TermId> reads)
       : whole_(whole),
         first_(static_cast<uint32_t>(whole.inputs.size() + whole.outputs.size())),
-        copier_(whole.terms, out_.program.terms, identity(whole)) {
+        copier_(whole.terms, out_.program.terms) {
     Program& p = out_.program;
     p.axes = whole.axes;
     p.parameters = whole.parameters;
@@ -81,12 +81,6 @@ class PartBuilder {
   }
 
  private:
-  static std::vector<IndexExpr> identity(const Program& program) {
-    std::vector<IndexExpr> out;
-    for (AxisId a = 0; a < program.axes.size(); ++a) out.push_back(IndexExpr::of(a));
-    return out;
-  }
-
   uint32_t input(uint32_t tensor, const TensorDecl& decl) {
     auto& inputs = out_.program.inputs;
     const auto [it, fresh] = input_of_.try_emplace(tensor, static_cast<uint32_t>(inputs.size()));
@@ -211,7 +205,7 @@ class Partitioner {
     bool add(const Partitioner& all, AxisSet free) {
       const AxisSet shared = empty_ ? free : shared_ & free;
       const double least = empty_ ? all.count(free) : std::min(least_, all.count(free));
-      if (shared.empty() && !(free.empty() && (empty_ || shared_.empty()))) return false;
+      if (shared.empty() && !(free.empty() && shared_.empty())) return false;
       if (all.count(shared) < std::min<double>(all.machine_.sms, least)) return false;
       shared_ = shared;
       least_ = least;
@@ -266,9 +260,7 @@ class Partitioner {
   }
 
   static double size_of(const TensorDecl& tensor) {
-    double n = bytes(tensor.dtype);
-    for (int64_t extent : tensor.extents) n *= static_cast<double>(extent);
-    return n;
+    return static_cast<double>(bytes(tensor.dtype)) * static_cast<double>(element_count(tensor));
   }
 
   // No part is too large for a search, unless a single cut could not make it smaller.
@@ -299,11 +291,7 @@ class Partitioner {
   // Terms of earlier parts that part `at` reads, by the part that makes them.
   using Crossing = std::set<TermId>;
 
-  double elements(TermId t) const {
-    double n = 1;
-    for (AxisId a : program_.terms.axes(t)) n *= static_cast<double>(program_.axes[a].extent);
-    return n;
-  }
+  double elements(TermId t) const { return count(program_.terms.axes(t)); }
 
   // What of a term is best read, being made before a part: itself, or what it is made of.
   struct Below {

@@ -36,8 +36,8 @@ bool outputs_share_a_grid(const Program& program, const Machine& machine);
 
 // The `most` partitions with the cheapest cuts, best first; none where one part is all there is.
 // `narrow`: what a later part multiplies is stored in the 16-bit type of the inputs, if they have
-// one; else every intermediate is f32.  Where cuts can give each part outputs that share a grid,
-// only those are considered.
+// one; else every intermediate is f32.  Where outputs share no grid and cuts can give each part
+// outputs that do, only those are considered, and one partition more has parts that share nothing.
 std::vector<Partition> partitions(const Program& program, const Machine& machine, bool narrow,
                                   size_t most);
 

@@ -79,13 +79,10 @@ void find_followers(std::vector<Role>& roles) {
     if (!from.contraction) continue;
     std::vector<uint32_t> made = from.users;
     for (size_t i = 0; i < made.size(); ++i) {
+      std::vector<uint32_t>& known = from.followers;
+      if (std::find(known.begin(), known.end(), made[i]) != known.end()) continue;
+      known.push_back(made[i]);
       const Role& role = roles[made[i]];
-      if (std::find(from.followers.begin(), from.followers.end(), made[i]) ==
-          from.followers.end()) {
-        from.followers.push_back(made[i]);
-      } else {
-        continue;
-      }
       if (role.is_reduction || !(role.tile == from.tile)) continue;
       made.insert(made.end(), role.users.begin(), role.users.end());
     }

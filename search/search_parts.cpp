@@ -72,7 +72,11 @@ class PartsSearch {
     state().states_of_a_part = options_.max_states;
     for (const bool narrow : {true, false}) {
       best_us_ = std::numeric_limits<double>::infinity();
-      for (const Partition& p : lists[narrow]) search(p);
+      for (const Partition& p : lists[narrow]) {
+        const size_t left_after = parts_left_ - p.parts.size();
+        search(p);
+        parts_left_ = left_after;
+      }
     }
     std::stable_sort(
         found_.candidates.begin(), found_.candidates.end(),
@@ -99,15 +103,11 @@ class PartsSearch {
     double rest = -machine_.overlap_us * static_cast<double>(partition.parts.size() - 1);
     for (const ProgramPart& part : partition.parts) rest += program_bound(part.program, machine_);
     std::vector<const MuGraph*> graphs;
-    const size_t left_after = parts_left_ - partition.parts.size();
     for (const ProgramPart& part : partition.parts) {
       rest -= program_bound(part.program, machine_);
       const FoundPart& best = best_of(part.program, best_us_ - rest);
       --parts_left_;
-      if (!is_wanted(best, best_us_ - rest)) {
-        parts_left_ = left_after;
-        return;
-      }
+      if (!is_wanted(best, best_us_ - rest)) return;
       rest += best.us;
       graphs.push_back(&graphs_.at(best.program));
     }

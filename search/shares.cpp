@@ -111,10 +111,10 @@ class Cutter {
 std::optional<ShareFactor> share_factor(const MuGraph& graph, const Kernel& kernel, int64_t most) {
   if (most < 2) return std::nullopt;
   const AxisSet no = reduced_factors(kernel) | loop_factors(kernel) | AxisSet::of(kernel.grid);
+  const std::vector<const Store*> stores = stores_of(kernel);
   std::optional<ShareFactor> best;
   bool best_is_contiguous = false;
   for (AxisId f = 0; f < kernel.factors.size(); ++f) {
-    const std::vector<const Store*> stores = stores_of(kernel);
     const auto has = [&](const Store* s) {
       return std::any_of(s->index.begin(), s->index.end(),
                          [&](const IndexExpr& e) { return e.axis_set().has(f); });

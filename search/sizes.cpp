@@ -417,10 +417,6 @@ int stages_of(const std::vector<Statement>& body) {
   return most;
 }
 
-}  // namespace
-
-namespace {
-
 KernelPrice price_of(const MuGraph& graph, const Kernel& kernel, const Machine& machine,
                      Known known) {
   if (kernel.kind == KernelKind::kLibraryGemm) {

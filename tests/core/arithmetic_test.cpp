@@ -5,6 +5,18 @@
 namespace sundog {
 namespace {
 
+TEST(ArithmeticTest, DivisionsAreRounded) {
+  for (int64_t a = -9; a <= 9; ++a) {
+    for (const int64_t b : {1, 2, 3, 7}) {
+      const int64_t down = floor_div(a, b);
+      EXPECT_TRUE(down * b <= a && a < (down + 1) * b) << a << " / " << b;
+      if (a >= 0) {
+        EXPECT_EQ(ceil_div(a, b), -floor_div(-a, b));
+      }
+    }
+  }
+}
+
 TEST(ArithmeticTest, CeilDivRoundsUp) {
   EXPECT_EQ(ceil_div(0, 7), 0);
   EXPECT_EQ(ceil_div(1, 7), 1);
