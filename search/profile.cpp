@@ -8,15 +8,6 @@
 namespace sundog::search {
 namespace {
 
-// Factors that an index runs along in the dimension whose neighbours are neighbours in memory.
-AxisSet innermost(const TensorDecl& decl, const std::vector<IndexExpr>& index) {
-  const std::vector<int64_t> strides = strides_of(decl);
-  for (size_t d = index.size(); d-- > 0;) {
-    if (strides[d] == 1) return index[d].axis_set();
-  }
-  return {};
-}
-
 // Factors along which a block moves over neighbours in memory: those of the innermost dimension
 // and, where none of these is in `elsewhere`, of the dimension whose rows follow one another.
 AxisSet contiguous(const TensorDecl& decl, const std::vector<IndexExpr>& index, AxisSet elsewhere) {

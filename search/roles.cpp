@@ -91,6 +91,14 @@ void find_followers(std::vector<Role>& roles) {
 
 }  // namespace
 
+AxisSet innermost(const TensorDecl& decl, const std::vector<IndexExpr>& index) {
+  const std::vector<int64_t> strides = strides_of(decl);
+  for (size_t d = index.size(); d-- > 0;) {
+    if (strides[d] == 1) return index[d].axis_set();
+  }
+  return {};
+}
+
 std::vector<Role> roles_of(const MuGraph& graph, const Kernel& kernel,
                            const std::set<std::string>& wide) {
   const size_t count = kernel.computations.size();
@@ -109,8 +117,9 @@ std::vector<Role> roles_of(const MuGraph& graph, const Kernel& kernel,
     if (const auto* in = std::get_if<InputTerm>(&kernel.terms[c.value])) {
       role.is_load = true;
       role.tensor = in->tensor;
-      const DType dtype = graph.tensors[in->tensor].decl.dtype;
-      if (is_sixteen_bit(dtype)) role.operand_dtype = dtype;
+      const TensorDecl& decl = graph.tensors[in->tensor].decl;
+      role.row = innermost(decl, in->index);
+      if (is_sixteen_bit(decl.dtype)) role.operand_dtype = decl.dtype;
     } else if (const ReduceTerm* reduce = root_reduction(kernel, c)) {
       role.is_reduction = true;
       role.accumulated = reduce->axes & role.loops;

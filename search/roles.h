@@ -23,6 +23,7 @@ struct Contraction {
 struct Role {
   bool is_load = false;
   uint32_t tensor = 0;  // of a load
+  AxisSet row;          // of a load: factors of the dimension that is contiguous in memory
   std::optional<Contraction> contraction;
   bool is_operand = false;  // of some contraction
   bool is_reduction = false;
@@ -39,6 +40,9 @@ struct Role {
   // Of a contraction: what is made of it element by element.
   std::vector<uint32_t> followers;
 };
+
+// Factors that an index runs along in the dimension whose neighbours are neighbours in memory.
+AxisSet innermost(const TensorDecl& decl, const std::vector<IndexExpr>& index);
 
 // `wide`: names of computations that must not be stored narrower than f32.
 std::vector<Role> roles_of(const MuGraph& graph, const Kernel& kernel,

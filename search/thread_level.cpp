@@ -80,6 +80,9 @@ class Chooser {
     for (uint32_t i = 0; i < roles_.size(); ++i) choose_atom(i);
     for (uint32_t i = 0; i < roles_.size(); ++i) choose_storage(i);
     choose_warps();
+    for (uint32_t i = 0; i < roles_.size(); ++i) {
+      if (made_as_fragments(i)) level_.storage[i] = Storage::kReg;
+    }
   }
 
  private:
@@ -259,6 +262,44 @@ class Chooser {
         split(i, chained, level_.splits[i]);
       }
     }
+  }
+
+  // An operand in a loop that each thread computes for itself, just what the products of its warp
+  // read, from tiles that have been copied ahead and lie along K: nothing is passed on, and the
+  // block does not meet.
+  bool made_as_fragments(uint32_t i) const {
+    const Role& role = roles_[i];
+    const bool computed = !role.is_load && !role.is_reduction && role.inline_reads.empty();
+    if (!computed || level_.storage[i] != Storage::kShared || count(role.loops) <= 1) return false;
+    if (!feeds_mma(i)) return false;
+    return std::all_of(role.users.begin(), role.users.end(), [&](uint32_t user) {
+      return reads_apart(user, i) && made_along(i, widest(roles_[user].contraction->k));
+    });
+  }
+
+  // Whether warps read whole atoms of the operand `i` and no two the same.
+  bool reads_apart(uint32_t user, uint32_t i) const {
+    const auto& c = roles_[user].contraction;
+    if (!c || !level_.mma[user].use || level_.mma[user].warpgroup) return false;
+    const AxisSet others = c->left == i ? c->n : c->m;
+    double steps = static_cast<double>(extents_[widest(c->k)]) / kAtomK;
+    for (const WarpSplit& split : level_.splits[user]) {
+      if (others.has(split.factor)) return false;
+      if (split.factor == widest(c->k)) steps /= split.count;
+    }
+    return steps == std::floor(steps);
+  }
+
+  // Whether the whole tiles that `i` is computed from are loads in shared memory with rows along k.
+  bool made_along(uint32_t i, AxisId k) const {
+    for (uint32_t j = 0; j < roles_.size(); ++j) {
+      const std::vector<uint32_t>& users = roles_[j].users;
+      if (std::find(users.begin(), users.end(), i) == users.end()) continue;
+      if (!(roles_[j].tile == roles_[i].tile)) continue;
+      if (!roles_[j].is_load || level_.storage[j] != Storage::kShared) return false;
+      if (!roles_[j].row.has(k)) return false;
+    }
+    return true;
   }
 
   AxisSet m_side(uint32_t i) const { return rows_of(i); }

@@ -35,6 +35,7 @@ class LayoutPass {
 
   void run() {
     for (uint32_t id : order()) begin(id);
+    for (uint32_t id : order()) follow_product(id);
     for (uint32_t id : order()) plan(id);
     for (uint32_t id = 0; id < x_.pending.size(); ++id) {
       if (x_.pending[id]) settle(id, blocked(id, x_.tile(x_.computation(id).axes), {}));
@@ -60,6 +61,28 @@ class LayoutPass {
       p.reduced = reduce->axes - x_.looped;
       p.loops = reduce->axes & x_.looped;
     }
+  }
+
+  // Operands that threads compute and keep in registers are computed where the product `id` wants
+  // them, each warp what its own atoms read, if they are whole atoms.
+  void follow_product(uint32_t id) {
+    const Computation& c = x_.computation(id);
+    if (c.mma != MmaAtom::kM16N8K16 || c.accumulate_into != kNone) return;
+    Layout accumulator;
+    const std::optional<MmaPlan> mma = plan_mma(x_, id, accumulator);
+    if (!mma || covered(mma->a_layout, mma->k) != x_.extent(mma->k)) return;
+    follow(mma->a, mma->a_layout);
+    follow(mma->b, mma->b_layout);
+  }
+
+  // So are the registers that they are computed from, element by element.
+  void follow(uint32_t id, const Layout& fragments) {
+    const Computation& c = x_.computation(id);
+    const bool free = c.storage == Storage::kReg && c.warps.empty() &&
+                      c.mma == MmaAtom::kNoAtom && root_reduction(x_.kernel, id) == nullptr;
+    if (!free || !(axes_of(fragments) == x_.tile_axes(id))) return;
+    if (!fragments_.emplace(id, fragments).second) return;
+    for (uint32_t operand : x_.scan.locals[id]) follow(operand, fragments);
   }
 
   void plan(uint32_t id) {
@@ -207,12 +230,24 @@ class LayoutPass {
         if (x_.pending[operand] || !o.in_registers) continue;
         if (x_.tile_axes(operand) == wanted && !o.layout.modes.empty()) return o.layout;
       }
+      if (const Layout* fragments = fragments_of(id)) return *fragments;
       if (const auto followed = followed_.find(id); followed != followed_.end()) {
         return followed->second;
       }
       if (std::optional<Layout> part = part_of_larger(id)) return *part;
     }
     return blocked_iteration(id);
+  }
+
+  // Those that a product wants of `id`, or of a load that `id` is the first to read.
+  const Layout* fragments_of(uint32_t id) const {
+    if (const auto it = fragments_.find(id); it != fragments_.end()) return &it->second;
+    for (uint32_t operand : x_.scan.locals[id]) {
+      const auto it = fragments_.find(operand);
+      if (it == fragments_.end() || !x_.pending[operand]) continue;
+      if (x_.tile_axes(operand) == iterated(id)) return &it->second;
+    }
+    return nullptr;
   }
 
   AxisSet iterated(uint32_t id) const {
@@ -370,7 +405,8 @@ class LayoutPass {
   }
 
   Context& x_;
-  std::map<uint32_t, Layout> followed_;  // iterations that smaller ones follow
+  std::map<uint32_t, Layout> followed_;   // iterations that smaller ones follow
+  std::map<uint32_t, Layout> fragments_;  // what products read from registers, as they want it
 };
 
 }  // namespace
