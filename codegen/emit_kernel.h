@@ -39,6 +39,7 @@ struct LaunchPlace {
   bool followed = false;        // the one behind it may
   std::set<uint32_t> before;    // tensors that those before it write
   std::set<uint32_t> changing;  // tensors that are written while the launch may run
+  std::set<uint32_t> passing;   // tensors that the L2 need not keep: they are large, and not read
   // Tensors that stay in the cluster, and the grid factors of the kernel that its blocks share.
   std::map<uint32_t, ClusterTensor> kept;
   AxisSet group;

@@ -81,6 +81,9 @@ void KernelEmitter::store_loops(const StoreAccess& access, const Slots& slots) {
   const LocalTerm source{id, tile_axes(id)};
   Scope scope{id, &slots, {}};
   const bool own = kept(store.tensor);
+  const std::string put = own                                     ? "sd::store_shared("
+                          : place_.passing.contains(store.tensor) ? "sd::store_stream("
+                                                                  : "sd::store_global(";
   const auto address = [&](const Coordinates& at) {
     return own ? cluster_place(store.tensor, store.index, at)[1]
                : element_address(store.tensor, store.index, at);
@@ -110,8 +113,7 @@ void KernelEmitter::store_loops(const StoreAccess& access, const Slots& slots) {
   slots.for_each(out_, {}, prepare, body, [&] {
     for (int i = 0; i < access.pieces; ++i) {
       const Coordinates at = run_start(slots, i * access.width);
-      out_.line(store_tests(access, at) + (own ? "sd::store_shared(" : "sd::store_global(") +
-                address(at) + ", vec[" + std::to_string(i) + "]);");
+      out_.line(store_tests(access, at) + put + address(at) + ", vec[" + std::to_string(i) + "]);");
     }
   });
 }

@@ -257,7 +257,7 @@ class Pricer {
         shared_ += times * storage_bytes(i);
         meets_ = meets_ || !role.is_load;
       }
-      if (!role.is_load && count(role.loops) > 1) steps_ += count(role.loops);
+      if (in_turn(i) && count(role.loops) > 1) steps_ += count(role.loops);
       const bool alone = !level_.mma[i].use && count(role.reduced) > 32;
       if (alone && count(role.loops) == 1) serial_us_ += reduce_us();
       if (alone && count(role.loops) > 1 && !role.accumulated.empty()) ended_ = true;
@@ -267,6 +267,13 @@ class Pricer {
       }
       add_rows(i);
     }
+  }
+
+  // Waited for by what reads it: not a value that a thread makes of others as they come.
+  bool in_turn(uint32_t i) const {
+    const Role& role = p_.roles[i];
+    const bool computes = role.is_reduction || role.work.alu + role.work.sfu > 0;
+    return !role.is_load && computes && !level_.fragment[i];
   }
 
   // Sums over the rows of what a product leaves in registers: eight lanes and all warps have rows,

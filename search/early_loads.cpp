@@ -1,8 +1,8 @@
 // A load is planned beside what reads it first.  Where loops have vanished because their tiles hold
 // whole rows, that leaves loads behind reductions over all threads, and memory is waited for again
 // after each of them: a third of the time of a kernel of one row a block.  Started together they
-// are waited for once.  Registers are the price, so with other blocks on the SM, which load
-// meanwhile, those to registers stay where they are.
+// are waited for once.  Registers are the price: where loops or products want them, and other
+// blocks on the SM load meanwhile, those to registers stay where they are.
 #include "search/early_loads.h"
 
 #include <algorithm>

@@ -64,6 +64,15 @@ void order_operands(const std::vector<Role>& roles, Kernel& kernel) {
   }
 }
 
+// Whether registers are dear: loops and products on tensor cores would hold what is loaded early
+// for long beside their own.
+bool needs_registers(const Kernel& kernel) {
+  const auto is_loop = [](const Statement& s) { return std::holds_alternative<Loop>(s.node); };
+  const auto is_product = [](const Computation& c) { return c.mma != MmaAtom::kNoAtom; };
+  return std::any_of(kernel.body.begin(), kernel.body.end(), is_loop) ||
+         std::any_of(kernel.computations.begin(), kernel.computations.end(), is_product);
+}
+
 // `new_id`: of each factor of the plan, if it is kept.  `shares`: the most that the kernel is cut
 // into.
 Kernel finish_kernel(const MuGraph& graph, const KernelPlan& plan, const Machine& machine,
@@ -89,7 +98,8 @@ Kernel finish_kernel(const MuGraph& graph, const KernelPlan& plan, const Machine
   const KernelPrice priced = price(p, kernel, extents, machine, warp_choice);
   set_stages(kernel.body, kernel, std::max(1, priced.stages), machine.bulk);
   const double blocks = tile_count(AxisSet::of(kernel.grid), extents);
-  start_loads_early(graph, kernel, blocks <= machine.sms * priced.resident);
+  const bool at_once = blocks <= machine.sms * priced.resident;
+  start_loads_early(graph, kernel, at_once || !needs_registers(kernel));
   keep_in_registers(p.roles, kernel);
   overlap_products(kernel);
   return kernel;

@@ -1,6 +1,5 @@
 // What a kernel reads and writes, and how that lies in memory.
 #include <algorithm>
-#include <numeric>
 
 #include "search/cost.h"
 #include "search/merge_repeats.h"
@@ -22,21 +21,6 @@ AxisSet contiguous(const TensorDecl& decl, const std::vector<IndexExpr>& index, 
     d = index.size();
   }
   return run - elsewhere;
-}
-
-// Bytes, up to 16, of which each element with an index of multiples of that is a multiple: what
-// strides, offset and pointer leave of it.
-int aligned_bytes(const TensorDecl& decl, const std::vector<IndexExpr>& index) {
-  constexpr int64_t kMost = 16;
-  const int64_t size = bytes(decl.dtype);
-  const std::vector<int64_t> strides = strides_of(decl);
-  int64_t aligned = std::gcd(std::gcd(kMost, int64_t{decl.alignment}), decl.offset * size);
-  for (size_t d = 0; d < index.size(); ++d) {
-    const bool moves = !index[d].axis_set().empty() && decl.extents[d] > 1;
-    if (strides[d] != 1 && moves) aligned = std::gcd(aligned, strides[d] * size);
-    aligned = std::gcd(aligned, strides[d] * index[d].constant * size);
-  }
-  return static_cast<int>(aligned);
 }
 
 void add_stores(const MuGraph& graph, const Kernel& kernel, const std::vector<Statement>& body,

@@ -5,6 +5,7 @@
 #include "search/roles.h"
 
 #include <algorithm>
+#include <numeric>
 #include <type_traits>
 
 #include "core/check.h"
@@ -99,6 +100,19 @@ AxisSet innermost(const TensorDecl& decl, const std::vector<IndexExpr>& index) {
   return {};
 }
 
+int aligned_bytes(const TensorDecl& decl, const std::vector<IndexExpr>& index) {
+  constexpr int64_t kMost = 16;
+  const int64_t size = bytes(decl.dtype);
+  const std::vector<int64_t> strides = strides_of(decl);
+  int64_t aligned = std::gcd(std::gcd(kMost, int64_t{decl.alignment}), decl.offset * size);
+  for (size_t d = 0; d < index.size(); ++d) {
+    const bool moves = !index[d].axis_set().empty() && decl.extents[d] > 1;
+    if (strides[d] != 1 && moves) aligned = std::gcd(aligned, strides[d] * size);
+    aligned = std::gcd(aligned, strides[d] * index[d].constant * size);
+  }
+  return static_cast<int>(aligned);
+}
+
 std::vector<Role> roles_of(const MuGraph& graph, const Kernel& kernel,
                            const std::set<std::string>& wide) {
   const size_t count = kernel.computations.size();
@@ -119,6 +133,7 @@ std::vector<Role> roles_of(const MuGraph& graph, const Kernel& kernel,
       role.tensor = in->tensor;
       const TensorDecl& decl = graph.tensors[in->tensor].decl;
       role.row = innermost(decl, in->index);
+      role.aligned = aligned_bytes(decl, in->index);
       if (is_sixteen_bit(decl.dtype)) role.operand_dtype = decl.dtype;
     } else if (const ReduceTerm* reduce = root_reduction(kernel, c)) {
       role.is_reduction = true;

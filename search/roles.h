@@ -24,6 +24,7 @@ struct Role {
   bool is_load = false;
   uint32_t tensor = 0;  // of a load
   AxisSet row;          // of a load: factors of the dimension that is contiguous in memory
+  int aligned = 1;      // of a load: bytes, as aligned_bytes has it
   std::optional<Contraction> contraction;
   bool is_operand = false;  // of some contraction
   bool is_reduction = false;
@@ -43,6 +44,9 @@ struct Role {
 
 // Factors that an index runs along in the dimension whose neighbours are neighbours in memory.
 AxisSet innermost(const TensorDecl& decl, const std::vector<IndexExpr>& index);
+// Bytes, up to 16, of which each element with an index of multiples of that is a multiple: what
+// strides, offset and pointer leave of it.
+int aligned_bytes(const TensorDecl& decl, const std::vector<IndexExpr>& index);
 
 // `wide`: names of computations that must not be stored narrower than f32.
 std::vector<Role> roles_of(const MuGraph& graph, const Kernel& kernel,

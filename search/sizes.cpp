@@ -280,8 +280,14 @@ class Descent {
     for (int sweep = 0; sweep < kMostSweeps; ++sweep) {
       bool moved = false;
       for (size_t i = 0; i < at_.size(); ++i) {
-        if (i == plan_.splits.size() && !warps_vary_) continue;
         const Position before = at_;
+        if (i == plan_.splits.size()) {
+          evaluate();
+          // A choice of warps that makes no difference here would make one elsewhere.
+          if (!warps_vary_) move(i, 0);
+          moved |= at_ != before;
+          if (!warps_vary_) continue;
+        }
         const Position best = warm ? walk(i, here) : best_of(i, here);
         move(i, best[i]);
         at_.back() = best.back();

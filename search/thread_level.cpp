@@ -70,6 +70,7 @@ class Chooser {
     level_.warps = 4;
     level_.chained = level_.warps_vary = false;
     level_.mma.assign(n, {});
+    level_.fragment.assign(n, false);
     level_.storage.assign(n, Storage::kReg);
     level_.dtype.assign(n, DType::kF32);
     level_.splits.resize(n);
@@ -81,7 +82,8 @@ class Chooser {
     for (uint32_t i = 0; i < roles_.size(); ++i) choose_storage(i);
     choose_warps();
     for (uint32_t i = 0; i < roles_.size(); ++i) {
-      if (made_as_fragments(i)) level_.storage[i] = Storage::kReg;
+      level_.fragment[i] = made_as_fragments(i);
+      if (level_.fragment[i]) level_.storage[i] = Storage::kReg;
     }
   }
 
@@ -190,13 +192,22 @@ class Chooser {
     const Role& role = roles_[i];
     if (!role.is_load) return false;
     if (finished_) return kernel_.computations[i].storage == Storage::kShared;
-    if (!machine_.bulk || role.tile.size() < 2 || role.loop < 0) return false;
-    if (count(role.loops) <= 1) return false;
+    if (!machine_.bulk || role.loop < 0 || count(role.loops) <= 1) return false;
+    if (role.tile.size() < 2 && !copies_in_bulk(i)) return false;
     for (uint32_t j = 0; j < roles_.size(); ++j) {
       const bool copied = j != i && roles_[j].is_load && roles_[j].loop == role.loop;
       if (copied && feeds_mma(j)) return true;
     }
     return false;
+  }
+
+  // Whether a vector fills boxes of bulk copies (core/schedule/plan_bulk.cpp).
+  bool copies_in_bulk(uint32_t i) const {
+    constexpr int kUnit = 16;
+    constexpr double kLongest = 256, kAlignment = 128;
+    const double length = count(roles_[i].tile);
+    return roles_[i].aligned >= kUnit && (length <= kLongest || std::fmod(length, kLongest) == 0) &&
+           std::fmod(length * bytes(kernel_.computations[i].dtype), kAlignment) == 0;
   }
 
   // Warps that each have all parts of the sums that they join, a line of sums at least.
@@ -272,6 +283,7 @@ class Chooser {
     const bool computed = !role.is_load && !role.is_reduction && role.inline_reads.empty();
     if (!computed || level_.storage[i] != Storage::kShared || count(role.loops) <= 1) return false;
     if (!feeds_mma(i)) return false;
+    if (finished_) return kernel_.computations[i].storage == Storage::kReg;
     return std::all_of(role.users.begin(), role.users.end(), [&](uint32_t user) {
       return reads_apart(user, i) && made_along(i, widest(roles_[user].contraction->k));
     });

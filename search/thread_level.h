@@ -37,6 +37,7 @@ struct ThreadLevel {
   std::vector<MmaChoice> mma;
   std::vector<Storage> storage;
   std::vector<DType> dtype;
+  std::vector<bool> fragment;  // computed by each warp for its own products, in registers
   std::vector<std::vector<WarpSplit>> splits;
 };
 // `warp_choice`: one of kWarpChoices. Without tensor cores a block has so many

@@ -11,10 +11,7 @@
 namespace sundog::planning {
 namespace {
 
-constexpr int64_t kUnit = 16;         // bytes: of strides, addresses and rows of a box
-constexpr int64_t kLongestBox = 256;  // elements
-constexpr int64_t kSwizzleRows = 8;   // after which a swizzle begins anew
-constexpr size_t kMostDims = 5;
+constexpr int64_t kSwizzleRows = 8;  // after which a swizzle begins anew
 constexpr int64_t kLongestDim = int64_t{1} << 31;
 
 class BulkPass {
@@ -33,14 +30,14 @@ class BulkPass {
         if (f.tile == axes[i].axis) plan.dims.push_back(f.dim);
       }
     }
-    if (plan.dims.size() != axes.size() || plan.dims.size() < 2) return std::nullopt;
+    if (plan.dims.size() != axes.size()) return std::nullopt;
     for (const Found& f : found_) {
       if (f.tile == kNone) plan.dims.push_back(f.dim);
     }
-    if (plan.dims[0].stride != 1 || plan.dims.size() > kMostDims) return std::nullopt;
-    if (plan.dims[0].box * bytes(decl_.dtype) % kUnit != 0) return std::nullopt;
+    if (plan.dims[0].stride != 1 || plan.dims.size() > kMostBulkDims) return std::nullopt;
+    if (plan.dims[0].box * bytes(decl_.dtype) % kBulkUnit != 0) return std::nullopt;
     for (size_t d = 1; d < plan.dims.size(); ++d) {
-      if (plan.dims[d].stride * bytes(decl_.dtype) % kUnit != 0) return std::nullopt;
+      if (plan.dims[d].stride * bytes(decl_.dtype) % kBulkUnit != 0) return std::nullopt;
       if (!cut(plan.dims[d])) return std::nullopt;
     }
     return plan;
@@ -65,7 +62,7 @@ class BulkPass {
 
   bool reachable() const {
     const int64_t size = bytes(decl_.dtype);
-    return decl_.alignment % kUnit == 0 && decl_.offset * size % kUnit == 0 && size <= 4;
+    return decl_.alignment % kBulkUnit == 0 && decl_.offset * size % kBulkUnit == 0 && size <= 4;
   }
 
   // The dimensions, and which axis of the tile each moves with.

@@ -78,8 +78,8 @@ class LayoutPass {
   // So are the registers that they are computed from, element by element.
   void follow(uint32_t id, const Layout& fragments) {
     const Computation& c = x_.computation(id);
-    const bool free = c.storage == Storage::kReg && c.warps.empty() &&
-                      c.mma == MmaAtom::kNoAtom && root_reduction(x_.kernel, id) == nullptr;
+    const bool free = c.storage == Storage::kReg && c.warps.empty() && c.mma == MmaAtom::kNoAtom &&
+                      root_reduction(x_.kernel, id) == nullptr;
     if (!free || !(axes_of(fragments) == x_.tile_axes(id))) return;
     if (!fragments_.emplace(id, fragments).second) return;
     for (uint32_t operand : x_.scan.locals[id]) follow(operand, fragments);

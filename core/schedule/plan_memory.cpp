@@ -12,6 +12,8 @@
 // left.
 #include <algorithm>
 #include <bit>
+#include <optional>
+#include <utility>
 
 #include "core/schedule/banks.h"
 #include "core/schedule/planner.h"
@@ -19,9 +21,8 @@
 namespace sundog::planning {
 namespace {
 
-constexpr int64_t kChunk = 16;        // bytes that one lane of ldmatrix reads
-constexpr int64_t kPanel = 128;       // bytes of the longest row that is swizzled
-constexpr int64_t kLongestBox = 256;  // elements of a dimension that one bulk copy takes
+constexpr int64_t kChunk = 16;   // bytes that one lane of ldmatrix reads
+constexpr int64_t kPanel = 128;  // bytes of the longest row that is swizzled
 constexpr int64_t kBulkAlignment = 128;
 
 int64_t round_up(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
@@ -124,9 +125,51 @@ class MemoryPass {
       tile.pitch = std::min(columns, kLongestBox);
       if (columns > kLongestBox) tile.panel = kLongestBox;
     }
-    if (tile.panel == 0) return;
-    bulk.panels = columns / tile.panel;
-    bulk.dims[0].box = tile.panel;
+    if (tile.panel > 0) {
+      bulk.panels = columns / tile.panel;
+      bulk.dims[0].box = tile.panel;
+    }
+    join_copies(bulk, tile.axes.size());
+    // A vector is a matrix of one row.
+    if (bulk.dims.size() == 1) {
+      const std::vector<int64_t> still(x_.kernel.factors.size(), 0);
+      bulk.dims.push_back({1, kBulkUnit / bytes(tile.dtype), 1, 1, {0, still}});
+    }
+  }
+
+  // As few copies as can be: where the pieces of a dimension begin at multiples of their length
+  // they are a dimension of their own, panels behind all of the tile's others, and come in one
+  // copy.
+  static void join_copies(BulkPlan& bulk, size_t tile_dims) {
+    std::vector<BulkDim> dims;
+    std::optional<BulkDim> panels;
+    for (size_t d = 0; d < bulk.dims.size(); ++d) {
+      BulkDim dim = bulk.dims[d];
+      const int64_t count = d == 0 ? bulk.panels : std::exchange(dim.pieces, 1);
+      if (count > 1) {
+        if (!multiple_of_box(dim) || count > kLongestBox) return;
+        BulkDim outer{dim.extent / dim.box, dim.stride * dim.box, count, 1, dim.index};
+        outer.index.constant /= dim.box;
+        for (int64_t& step : outer.index.coefficients) step /= dim.box;
+        dim.extent = dim.box;
+        dim.index = {0, std::vector<int64_t>(dim.index.coefficients.size(), 0)};
+        dims.push_back(dim);
+        if (d == 0) panels = outer;
+        if (d > 0) dims.push_back(outer);
+      } else {
+        dims.push_back(dim);
+      }
+      if (d + 1 == tile_dims && panels) dims.push_back(*panels);
+    }
+    if (dims.size() > kMostBulkDims) return;
+    bulk.dims = std::move(dims);
+    bulk.panels = 1;
+  }
+
+  static bool multiple_of_box(const BulkDim& dim) {
+    const auto& steps = dim.index.coefficients;
+    return dim.extent % dim.box == 0 && dim.index.constant % dim.box == 0 &&
+           std::all_of(steps.begin(), steps.end(), [&](int64_t s) { return s % dim.box == 0; });
   }
 
   void size_tile(uint32_t id) {

@@ -117,6 +117,19 @@ TEST(PipelineTest, ClustersThatSearchOffersRun) {
   EXPECT_GT(found, 0);
 }
 
+// One product over heads and their width: no candidate is as fast as the program as it is written.
+TEST(PipelineTest, TheUnfusedProgramIsPickedWhereItIsTheFastest) {
+  const Scratch scratch;
+  const ProcessResult run = optimize({"linear_heads", {}}, scratch);
+  ASSERT_EQ(run.code, 0) << run.err;
+  const JsonValue json = parse_json(run.out);
+  const double us = json["best"]["predicted_us"].number;
+  EXPECT_LE(us, json["best"]["unfused_predicted_us"].number);
+  for (const JsonValue& candidate : json["candidates"].items) {
+    EXPECT_LE(us, candidate["predicted_us"].number);
+  }
+}
+
 TEST(OddSizes, WhatHasNoValueIsUnknown) {
   const Scratch scratch;
   const ProcessResult run = optimize({"gqa_safe", {"g=1", "q=8", "k=0"}}, scratch);

@@ -44,16 +44,75 @@ TEST(EmitBulk, CopiesSwizzledPlainAndLongRows) {
   expect_bulk(streaming("more_stages_than_steps", 8, 128, 32, 64, 32, 5));
 }
 
-// A copy takes at most 256 elements of a dimension.
+// A copy takes at most 256 elements of a dimension.  Where the tensor divides into pieces of a box,
+// they are a dimension more of one copy.
 TEST(EmitBulk, CopiesTilesLongerThanABox) {
   const auto case_of = [](const std::string& name, int h, int step, int tile) {
     return streaming(name, 8, h, 2 * tile, step, tile, 2);
   };
+  const auto weights = [](const GenerateCase& c) {
+    const std::string cuda = run_case(c).cuda;
+    const size_t at = cuda.find("// ws[h.i, d.i] = w\n");
+    return at == std::string::npos ? "" : cuda.substr(at, cuda.find("// y[", at) - at);
+  };
   for (const GenerateCase& c :
        {case_of("two_boxes", 1024, 512, 32), case_of("plain", 1024, 512, 48),
-        case_of("of_fives", 640, 320, 32), case_of("ragged", 904, 512, 32)}) {
+        case_of("of_fives", 640, 320, 32)}) {
     expect_bulk(c);
-    EXPECT_NE(run_case(c).cuda.find("i < 2; ++i)"), std::string::npos) << c.name;
+    EXPECT_EQ(weights(c).find("i < 2; ++i)"), std::string::npos) << weights(c);
+  }
+  const GenerateCase ragged = case_of("ragged", 904, 512, 32);
+  expect_bulk(ragged);
+  EXPECT_NE(weights(ragged).find("i < 2; ++i)"), std::string::npos) << weights(ragged);
+}
+
+// Panels of rows, too: one copy brings all eight of a step, zeros for rows that do not exist.
+TEST(EmitBulk, CopiesAllPanelsAtOnce) {
+  for (const auto& [n, step] : {std::pair(8, 512), {5, 512}, {16, 128}}) {
+    const GenerateCase c = streaming("panels", n, 1024, 64, step, 32, 2);
+    expect_bulk(c);
+    const std::string panels = "sd::Dim<64, 1, 64>, sd::Dim<" + std::to_string(n) + ", 1024, " +
+                               std::to_string(n) + ">, sd::Dim<16, 64, " +
+                               std::to_string(step / 64) + ">";
+    EXPECT_NE(run_case(c).cuda.find(panels), std::string::npos) << n;
+  }
+  // Rows that do not divide into panels.
+  const GenerateCase ragged = streaming("ragged", 8, 1000, 64, 128, 32, 2);
+  expect_bulk(ragged);
+  EXPECT_NE(run_case(ragged).cuda.find("sd::Dim<1000, 1, 64>"), std::string::npos);
+}
+
+// A vector beside the operands, of few elements and of more than a box, in steps that the tensor
+// divides into and that it does not; and an operand that each warp makes for itself of tiles that
+// have come.
+TEST(EmitBulk, CopiesVectorsAndMakesOperandsOfThem) {
+  for (const auto& [h, step] : {std::pair(512, 64), {1024, 512}, {904, 512}, {640, 128}}) {
+    for (const char* storage : {"reg", "shared"}) {
+      const auto text = [](int x) { return std::to_string(x); };
+      const GenerateCase c{
+          "gain_" + text(h) + "_" + text(step) + "_" + storage,
+          "program p(n = 7, h = " + text(h) +
+              ", d = 64) {\n  input x: f16[n, h]\n  input g: f16[h]\n  input w: f16[h, d]\n"
+              "  output y: f32[n, d] = sum[h](x * g * w)\n}\n",
+          "ugraph u of p {\n  kernel k0 grid(d.o) warps(4) {\n    split h = h.o * h.i(" +
+              text(step) +
+              ")\n    split d = d.o * d.i(32)\n    loop h.o stages(3) bulk {\n"
+              "      xs[n, h.i] = x : shared f16\n      gs[h.i] = g : shared f16\n"
+              "      ws[h.i, d.i] = w : shared f16\n      t[n, h.i] = xs * gs : " +
+              storage +
+              " f16\n      y[n, d.i] = sum[h.o, h.i](t * ws) : reg f32 mma(m16n8k16, swap) "
+              "warps(h.i/4)\n    }\n    store y -> y\n  }\n}\n"};
+      expect_bulk(c);
+      const std::string cuda = run_case(c).cuda;
+      EXPECT_NE(cuda.find("sd::bulk_copy(gs"), std::string::npos) << c.name;
+      const size_t product = cuda.find("// y[n, d.i] = sum");
+      const size_t operand = cuda.find("// t[n, h.i] = xs * gs");
+      ASSERT_LT(operand, product);
+      const std::string between = cuda.substr(operand, product - operand);
+      EXPECT_EQ(between.find("sd::sync_threads()") != std::string::npos,
+                std::string(storage) == "shared")
+          << between;
+    }
   }
 }
 

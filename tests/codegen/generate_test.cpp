@@ -381,6 +381,35 @@ TEST(Generate, StreamsWhatIsReadOnce) {
   EXPECT_EQ(kernels_of(twice->cuda).find("load_stream"), std::string::npos);
 }
 
+// Outputs of half the L2 and more go past it, but for those that a later kernel reads.
+TEST(Generate, OutputsThatTheCacheCannotKeepPassByIt) {
+  const auto text_of = [](int n, bool read_again) {
+    const std::string program = "program p(n = " + std::to_string(n) +
+                                ", h = 4096) { input x: f16[n, h]\nv[n, h] = x * 2\n"
+                                "output y: f16[n, h] = v\n"
+                                "output z: f16[n, h] = v + 1 }";
+    const std::string second = read_again ? "ys[h] = y : reg f16" : "ys[h] = x * 2 : reg f16";
+    const auto made = emitted(read(program.c_str(), (R"(ugraph u of p {
+      kernel k0 grid(n) warps(4) { xs[h] = x : reg f16  o[h] = xs * 2 : reg f16  store o -> y }
+      kernel k1 grid(n) warps(4) { )" + second +
+                                                     R"(  o[h] = ys + 1 : reg f16  store o -> z }
+    })")
+                                                        .c_str()));
+    EXPECT_TRUE(made.ok());
+    return made.ok() ? kernels_of(made->cuda) : "";
+  };
+  const auto stores = [](const std::string& text, const std::string& call) {
+    size_t count = 0;
+    for (size_t at = text.find(call); at != std::string::npos; at = text.find(call, at + 1))
+      ++count;
+    return count;
+  };
+  EXPECT_EQ(stores(text_of(4096, false), "sd::store_stream("), 2u);
+  EXPECT_EQ(stores(text_of(4096, true), "sd::store_stream("), 1u);
+  EXPECT_EQ(stores(text_of(256, false), "sd::store_stream("), 0u);
+  EXPECT_EQ(stores(text_of(256, false), "sd::store_global("), 2u);
+}
+
 // A branch keeps the assembler from moving one of several loads behind the use of another.
 TEST(Generate, LoadsThatStandTogetherAreIssuedTogether) {
   const char* program =

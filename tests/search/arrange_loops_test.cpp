@@ -97,5 +97,59 @@ TEST(ArrangeLoops, LoadsBesideOperandsAreCopiedAhead) {
   EXPECT_EQ(storage("a100"), Storage::kReg);
 }
 
+// An operand is made by each warp for itself where its warps share the reduced axis, the tiles lie
+// along it, and they are copied ahead; vectors beside it come along where they fill a copy.
+TEST(ArrangeLoops, OperandsOfSkinnyProductsAreMadeAsFragments) {
+  struct Case {
+    int n, step;
+    const char* weights;  // [h, d] or [d, h]
+    const char* operand;  // what is computed of it
+    const char* device;
+    Storage made, vector;
+  };
+  constexpr Storage kReg = Storage::kReg, kShared = Storage::kShared;
+  const Case cases[] = {
+      {8, 256, "h, d", "x", "h200", kReg, kShared},
+      {8, 256, "h, d", "x", "a100", kShared, kReg},       // no bulk copies
+      {8, 72, "h, d", "x", "h200", kShared, kReg},        // no whole atoms; 144 bytes fill no copy
+      {8, 256, "d, h", "w", "h200", kReg, kShared},       // rows of the weights lie along h
+      {8, 256, "h, d", "w", "h200", kShared, kShared},    // across
+      {256, 256, "h, d", "x", "h200", kShared, kShared},  // warps share rows and columns
+  };
+  for (const Case& c : cases) {
+    const bool of_x = std::string(c.operand) == "x";
+    const std::string text = "program p(n = " + std::to_string(c.n) +
+                             ", h = 4608, d = 128) {\n  input x: f16[n, h]\n  input g: f16[h]\n"
+                             "  input w: f16[" +
+                             c.weights + "]\n  output y: f32[n, d] = sum[h](x * g * w)\n}\n";
+    const Program program = *parse_program(text, "p.sd", {});
+    const std::string made = of_x ? "t[n, h.i] = xs * gs" : "t[h.i, d.i] = ws * gs";
+    const std::string product = of_x ? "t * ws" : "t * xs";
+    const MuGraph g = *parse_mugraph(
+        "ugraph g of p {\n  kernel k0 grid(d.o) warps(8) {\n    split h = h.o * h.i(" +
+            std::to_string(c.step) +
+            ")\n    split d = d.o * d.i(64)\n    loop h.o stages(2) bulk {\n"
+            "      xs[n, h.i] = x : reg f16\n      gs[h.i] = g : reg f16\n"
+            "      ws[h.i, d.i] = w : reg f16\n      " +
+            made + " : reg f32\n      y[n, d.i] = sum[h.o, h.i](" + product +
+            ") : reg f32\n    }\n    store y -> y\n  }\n}\n",
+        "g.mu", program);
+    const Kernel& kernel = g.kernels[0];
+    std::vector<int64_t> extents;
+    for (const Factor& f : kernel.factors) extents.push_back(f.extent);
+    const ThreadLevel level = choose_thread_level(kernel, roles_of(g, kernel), extents,
+                                                  machine_of(*find_device(c.device)), 1);
+    for (size_t i = 0; i < kernel.computations.size(); ++i) {
+      const std::string& name = kernel.computations[i].name;
+      if (name == "t") {
+        EXPECT_EQ(level.storage[i], c.made) << text << c.step << c.device;
+        EXPECT_EQ(level.fragment[i], c.made == kReg) << text << c.step;
+      } else if (name == "gs") {
+        EXPECT_EQ(level.storage[i], c.vector) << text << c.step << c.device;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sundog::search

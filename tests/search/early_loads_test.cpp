@@ -64,8 +64,7 @@ TEST(EarlyLoads, RegistersAreLeftWhereTheyAreDear) {
             (std::vector<std::string>{"cs", "as", "t", "bs", "o", "store"}));
 }
 
-TEST(EarlyLoads, RowsOfAFewBlocksWaitForMemoryOnce) {
-  const Program program = load("n_trans", {{"b", 8}});
+void expect_loads_first(const Program& program) {
   const Result<SearchReport> report =
       superoptimize(program, *find_device("h200"), SearchSpace(), SearchOptions());
   ASSERT_TRUE(report.ok());
@@ -81,6 +80,12 @@ TEST(EarlyLoads, RowsOfAFewBlocksWaitForMemoryOnce) {
     EXPECT_FALSE(load && computed) << kernel.computations[compute->computation].name;
     computed = computed || !load;
   }
+}
+
+TEST(EarlyLoads, RowsWaitForMemoryOnce) {
+  expect_loads_first(load("n_trans", {{"b", 8}}));
+  // Of more blocks than run at once, too.
+  expect_loads_first(load("layer_norm", {}));
 }
 
 }  // namespace

@@ -84,6 +84,38 @@ TEST(KernelPlan, AttentionKeepsItsProbabilitiesInRegisters) {
   EXPECT_EQ(m.combine.lanes, 3u);
 }
 
+// What a product reads from registers is computed where it wants it, whatever reads the tile first.
+TEST(KernelPlan, OperandsInRegistersAreFragments) {
+  auto program = parse_program(
+      "program p(n = 8, h = 1024, d = 64) {\n  input x: f16[n, h]\n  input g: f16[h]\n"
+      "  input w: f16[h, d]\n  output y: f32[n, d] = sum[h](x * g * w) / sum[h](x * x)\n}\n",
+      "p.sd", {});
+  ASSERT_TRUE(program.ok());
+  auto graph = parse_mugraph(
+      "ugraph u of p {\n  kernel k0 grid(d.o) warps(4) {\n    split h = h.o * h.i(128)\n"
+      "    split d = d.o * d.i(32)\n    loop h.o stages(3) bulk {\n"
+      "      xs[n, h.i] = x : shared f16\n      gs[h.i] = g : shared f16\n"
+      "      ws[h.i, d.i] = w : shared f16\n      xr[n, h.i] = xs : reg f16\n"
+      "      q[n] = sum[h.o, h.i](xr * xr) : reg f32\n      t[n, h.i] = xr * gs : reg f16\n"
+      "      a[n, d.i] = sum[h.o, h.i](t * ws) : reg f32 mma(m16n8k16, swap) warps(h.i/4)\n    }\n"
+      "    o[n, d.i] = a / q : reg f32\n    store o -> y\n  }\n}\n",
+      "u.mu", *program);
+  ASSERT_TRUE(graph.ok()) << to_string(graph.error());
+  const Source source{std::move(*program), std::move(*graph)};
+  const Kernel& kernel = source.graph.kernels[0];
+  const KernelPlan plan = planned(source);
+  const auto of = [&](const char* name) { return plan.computations[id_of(kernel, name)]; };
+  ASSERT_TRUE(of("a").mma.has_value());
+  EXPECT_TRUE(of("a").mma->b_in_registers);
+  EXPECT_FALSE(of("t").shared.has_value());
+  EXPECT_FALSE(of("xr").shared.has_value());
+  EXPECT_EQ(of("xr").layout, of("t").layout);
+  EXPECT_EQ(of("q").combine.lanes, 3u);  // four lanes share a row
+  EXPECT_TRUE(of("q").deferred);
+  ASSERT_TRUE(of("gs").bulk.has_value());
+  EXPECT_GE(of("gs").bulk->dims.size(), 2u);
+}
+
 TEST(KernelPlan, RowsAreHeldInVectors) {
   const Source source = golden("softmax");
   const Kernel& kernel = source.graph.kernels[0];
