@@ -350,7 +350,7 @@ TEST(Optimize, OneSeedAndOneBudgetInStatesGiveOneResult) {
 }
 
 // What a longer search prefers may be refused for its numbers: what a shorter one found is kept.
-TEST(Optimize, ALongerSearchEndsWithNothingWorse) {
+TEST(OptimizeSlow, ALongerSearchEndsWithNothingWorse) {
   const Scratch scratch;
   const std::string program =
       scratch.write("qkv.sd", R"(program qkv(b = 8, h = 4096, g = 32, p = 2, e = 64, l = 8) {

@@ -55,6 +55,9 @@ class CheckpointTest : public testing::Test {
   SearchOptions options_;
 };
 
+// As long, but in the release build alone.
+class CheckpointSlowTest : public CheckpointTest {};
+
 TEST_F(CheckpointTest, ASearchThatGoesOnEndsAsIfUnbroken) {
   SearchReport unbroken;
   const std::vector<std::string> all = checkpoints(program_, options_, &unbroken);
@@ -93,7 +96,7 @@ TEST_F(CheckpointTest, ASearchThatIsCutAnywhereEndsAsIfUnbroken) {
 }
 
 // Between trees of three kernels and of four, too.
-TEST_F(CheckpointTest, ASearchOfManyKernelsGoesOn) {
+TEST_F(CheckpointSlowTest, ASearchOfManyKernelsGoesOn) {
   const Program program = parse(R"(program four(n = 16, a = 1024, b = 2048, c = 2048, d = 2048) {
   input X: f16[n, a]
   input W1: f16[a, b]
@@ -118,7 +121,7 @@ TEST_F(CheckpointTest, ASearchOfManyKernelsGoesOn) {
 
 // Each part is searched for itself, one of them for long: a checkpoint may be of the middle of
 // that.
-TEST_F(CheckpointTest, ASearchInPartsGoesOn) {
+TEST_F(CheckpointSlowTest, ASearchInPartsGoesOn) {
   const Program program = load("mlp_block");
   SearchOptions options;
   options.max_states = 20000;
@@ -171,7 +174,7 @@ TEST_F(CheckpointTest, MoreStatesGoOnFromFewer) {
 TEST_F(CheckpointTest, WhatBelongsToAnotherSearchIsRefused) {
   SearchReport report;
   SearchOptions options = options_;
-  options.max_states = 3000;
+  options.max_states = 800;
   const std::string bytes = checkpoints(program_, options, &report).front();
   const auto refusal = [&](const Program& program, SearchOptions other, const SearchSpace& space) {
     other.resume = bytes;

@@ -133,7 +133,7 @@ TEST(PartitionTest, GradientsOfANormTakeAKernelForRowsAndOneForColumns) {
   for (const Candidate& c : report->candidates) expect_each_right(program, c.graph);
 }
 
-TEST(PartitionTest, BlocksOfATransformerAreFused) {
+TEST(PartitionSlowTest, BlocksOfATransformerAreFused) {
   for (const char* name : {"mlp_block", "attention_block"}) {
     const Program program = load(name);
     SearchOptions options;

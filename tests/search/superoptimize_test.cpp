@@ -125,7 +125,7 @@ TEST(SuperoptimizeTest, OffersJoinsByClusters) {
   }
 }
 
-TEST(SuperoptimizeTest, ClustersAreTheSameForAnyNumberOfThreads) {
+TEST(SuperoptimizeSlowTest, ClustersAreTheSameForAnyNumberOfThreads) {
   const Program program = load("gqa_safe", {{"g", 2}, {"q", 32}, {"k", 1024}});
   const SearchReport one = many_candidates(program, h200(), with_clusters());
   ASSERT_FALSE(joined_in_clusters(one).empty());
@@ -245,7 +245,7 @@ TEST(SuperoptimizeTest, WithoutTheOnlineRuleAttentionIsNotRescaled) {
   }
 }
 
-TEST(SuperoptimizeTest, TheSameStatesGiveTheSameAnswer) {
+TEST(SuperoptimizeSlowTest, TheSameStatesGiveTheSameAnswer) {
   for (const auto& [name, states] : {std::pair{"rms_norm", 0}, std::pair{"rms_norm", 500},
                                      std::pair{"gqa_safe", 20000}, std::pair{"qk_norm", 10000}}) {
     const Program program = load(name, {{"b", 8}});
@@ -495,7 +495,7 @@ TEST(SuperoptimizeTest, KernelsAreAsManyAsPay) {
 }
 
 // Attention is best in two kernels: nothing larger than three is looked at.
-TEST(SuperoptimizeTest, KernelsThatDoNotPayAreNotSearched) {
+TEST(SuperoptimizeSlowTest, KernelsThatDoNotPayAreNotSearched) {
   const Program program = load("gqa_safe", {{"b", 8}});
   SearchSpace few, all;
   few.most_kernels = 3;

@@ -3,6 +3,7 @@
 // NOLINT(sundog-mirror): verify/kernel_walk_async.cpp, through verify/smt_safety.h
 #include <gtest/gtest.h>
 
+#include "tests/sanitized.h"
 #include "tests/verify/slip.h"
 #include "verify/smt_safety.h"
 
@@ -241,7 +242,8 @@ const Slip kSlips[] = {
     {"ReadWhileItRuns", "sd::warpgroup_wait(o);", "o[0][0] *= 2.0f;\n      sd::warpgroup_wait(o);"},
 };
 
-INSTANTIATE_TEST_SUITE_P(Kernel, AsyncSlips, testing::ValuesIn(kSlips), slip_name);
+INSTANTIATE_TEST_SUITE_P(Kernel, AsyncSlips, testing::ValuesIn(third_if_sanitized(kSlips)),
+                         slip_name);
 
 // The kernel with its loop over a band of tiles: neither the first nor the last is the same in all
 // blocks.  As it is emitted, the bounds stand where the barriers are made and before the loop.
@@ -302,7 +304,8 @@ const Slip kBandSlips[] = {
     {"AnotherStage", "k_o_stage = 0", "k_o_stage = 1"},
 };
 
-INSTANTIATE_TEST_SUITE_P(Kernel, AsyncBandSlips, testing::ValuesIn(kBandSlips), slip_name);
+INSTANTIATE_TEST_SUITE_P(Kernel, AsyncBandSlips, testing::ValuesIn(third_if_sanitized(kBandSlips)),
+                         slip_name);
 
 }  // namespace
 }  // namespace sundog::verify

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/sanitized.h"
 #include "tests/verify/slip.h"
 #include "verify/kernel_walk.h"
 
@@ -157,7 +158,7 @@ const Slip kSlips[] = {
      "for (int ahead = 0; ahead < 1; ++ahead) {"},
 };
 
-INSTANTIATE_TEST_SUITE_P(Kernel, Slips, testing::ValuesIn(kSlips), slip_name);
+INSTANTIATE_TEST_SUITE_P(Kernel, Slips, testing::ValuesIn(third_if_sanitized(kSlips)), slip_name);
 
 // The bounds of a band of tiles about the block's own, as loops that a mask trims have them.
 constexpr const char* kBand = R"(
@@ -214,7 +215,8 @@ const Slip kBandSlips[] = {
     {"CopiesOfAnotherTile", "load_h_o(h_o + 2,", "load_h_o(h_o + 1,"},
 };
 
-INSTANTIATE_TEST_SUITE_P(Kernel, BandSlips, testing::ValuesIn(kBandSlips), slip_name);
+INSTANTIATE_TEST_SUITE_P(Kernel, BandSlips, testing::ValuesIn(third_if_sanitized(kBandSlips)),
+                         slip_name);
 
 // Of an empty tensor nothing may be read, and a read behind what never holds is none.
 TEST(SmtSafety, WhatNeverHoldsIsUnderstood) {

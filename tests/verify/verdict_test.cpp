@@ -10,6 +10,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "tests/sanitized.h"
 #include "tests/verify/pairs.h"
 
 namespace sundog::verify {
@@ -81,7 +82,8 @@ std::vector<std::string> benchmark_programs() {
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(Programs, Itself, testing::ValuesIn(benchmark_programs()), test_name);
+INSTANTIATE_TEST_SUITE_P(Programs, Itself,
+                         testing::ValuesIn(third_if_sanitized(benchmark_programs())), test_name);
 
 // A wrong program that consecutive integers as inputs cannot tell from the right one, at full size.
 TEST(Verdict, WrongQkNormIsDifferentWithAWitness) {
