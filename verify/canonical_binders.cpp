@@ -325,6 +325,7 @@ FormId Forms::sum_term(std::vector<VarId> binders, const Monomial& m) {
     binders.push_back(merge->variable);
     return sum(binders, substitute(whole, merge->map));
   }
+  if (const std::optional<FormId> pieces = sum_over_range(binders, m)) return *pieces;
   return close_sum(binders, m);
 }
 
@@ -505,8 +506,9 @@ std::optional<FormId> Forms::max(std::vector<Element> elements) {
   while (!elements.empty() && !over_limit()) {
     Element e = std::move(elements.back());
     elements.pop_back();
-    if (e.guard == 0) continue;
-    if (!flatten(e, &elements)) flat.push_back(simplified(std::move(e)));
+    if (e.guard == 0 || part_element(e, &elements) || flatten(e, &elements)) continue;
+    e = element_over_range(simplified(std::move(e)));
+    if (e.guard != 0) flat.push_back(std::move(e));
   }
   if (flat.empty()) return {};
   drop_repeats(&flat);

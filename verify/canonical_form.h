@@ -221,6 +221,11 @@ class Forms {
   };
   std::optional<Merge> mergeable(const std::vector<VarId>& binders, FormId guard,
                                  const std::vector<FormId>& parts);
+  // Pieces of ranges whose ends are numbers (canonical_range.cpp).
+  FormId opposite_of(AtomId condition);
+  std::optional<FormId> sum_over_range(const std::vector<VarId>& binders, const Monomial& m);
+  bool part_element(const Element& e, std::vector<Element>* result);
+  Element element_over_range(Element e);
   FormId close_sum(const std::vector<VarId>& binders, const Monomial& m);
   FormId close_component(const std::vector<VarId>& binders, const Monomial& m);
   Element simplified(Element e);

@@ -61,6 +61,12 @@ DomainId Indices::domain(const std::string& name, std::optional<int64_t> extent)
   return static_cast<DomainId>(domains_.size() - 1);
 }
 
+DomainId Indices::range(int64_t extent, const std::string& name) {
+  const auto [at, is_new] = ranges_.try_emplace(extent, 0);
+  if (is_new) at->second = domain(name.empty() ? std::to_string(extent) : name, extent);
+  return at->second;
+}
+
 VarId Indices::variable(const std::string& name, DomainId domain) {
   const uint64_t h = mix(hash_text(2, name), variables_.size());
   variables_.push_back({name, domain, h});

@@ -61,6 +61,8 @@ class Indices {
   // A set of indices [0, size), size at least 1.  With an extent the size is that number, else a
   // symbol.
   DomainId domain(const std::string& name, std::optional<int64_t> extent = {});
+  // The one domain of all ranges of that size; the first name that it was asked for with stays.
+  DomainId range(int64_t extent, const std::string& name = {});
   VarId variable(const std::string& name, DomainId domain);
   VarId fresh(DomainId domain);
   // The k-th variable over `domain` of a closed binder of nesting `level`.
@@ -123,6 +125,7 @@ class Indices {
   std::vector<Variable> variables_;
   std::vector<Split> splits_;
   std::map<std::vector<uint32_t>, VarId> bound_;
+  std::map<int64_t, DomainId> ranges_;
   WordTable atom_table_, index_table_;
   std::vector<IndexAtom> atoms_;
   std::vector<Index> indices_;

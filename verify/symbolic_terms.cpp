@@ -177,8 +177,8 @@ AxisSymbols symbols_over(Forms& forms, const Program& program, const AxisClasses
     const uint32_t c = classes.class_of[a];
     if (!of_class.contains(c)) {
       const bool fixed = fixed_sizes || classes.pinned[a] != 0;
-      const auto extent = fixed ? std::optional<int64_t>(axis.extent) : std::nullopt;
-      of_class.emplace(c, forms.indices.domain(axis.name, extent));
+      of_class.emplace(
+          c, fixed ? forms.indices.range(axis.extent, axis.name) : forms.indices.domain(axis.name));
     }
     symbols.domains.push_back(of_class[c]);
     symbols.variables.push_back(forms.indices.variable(axis.name, of_class[c]));

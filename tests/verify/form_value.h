@@ -13,10 +13,12 @@ namespace sundog::verify {
 
 class FormValue {
  public:
+  // What a read of an index that the tensor does not have is: undefined, or some number.
+  enum class Outside { kUndefined, kSome };
   // Extents of domains that are symbols; inputs by tensor number.
   FormValue(const Forms& forms, std::map<DomainId, int64_t> extents,
-            const std::vector<TensorValues<double>>& inputs)
-      : forms_(forms), extents_(std::move(extents)), inputs_(inputs) {}
+            const std::vector<TensorValues<double>>& inputs, Outside outside = Outside::kUndefined)
+      : forms_(forms), extents_(std::move(extents)), inputs_(inputs), outside_(outside) {}
 
   void set(VarId v, int64_t value) { variables_[v] = value; }
 
@@ -91,7 +93,10 @@ class FormValue {
     int64_t offset = 0;
     for (size_t d = 0; d < tensor.extents.size(); ++d) {
       const int64_t at = index(a.data[d + 1]);
-      if (at < 0 || at >= tensor.extents[d]) return std::nan("");
+      if (at < 0 || at >= tensor.extents[d]) {
+        if (outside_ == Outside::kUndefined) return std::nan("");
+        return std::sin(static_cast<double>(1 + 7 * at + 3 * static_cast<int64_t>(a.data[0])));
+      }
       offset = offset * tensor.extents[d] + at;
     }
     return tensor.values[static_cast<size_t>(offset)];
@@ -144,6 +149,7 @@ class FormValue {
   const Forms& forms_;
   std::map<DomainId, int64_t> extents_;
   const std::vector<TensorValues<double>>& inputs_;
+  Outside outside_;
   std::map<VarId, int64_t> variables_;
 };
 

@@ -341,6 +341,35 @@ TEST(Prove, ALiteralHoldsAtItsSizeOnly) {
   EXPECT_EQ(proof.statement, "at n=4 k=8");
 }
 
+// Where sizes are numbers, what is joined is its parts.
+TEST(Prove, SumsOverTensorsJoinedAreThoseOfTheParts) {
+  const auto outcome = [](const char* file) {
+    const std::string text = read_file(traps_folder() / file);
+    const auto program = program_of(text, traps_folder());
+    EXPECT_TRUE(program.ok());
+    if (std::string_view(file).ends_with(".mu")) {
+      const auto graph = parse_mugraph(text, file, *program);
+      EXPECT_TRUE(graph.ok()) << to_string(graph.error());
+      return prove(*program, *graph);
+    }
+    const auto other = parse_program(text, file);
+    EXPECT_TRUE(other.ok());
+    const Proof proof = prove(*program, *other);
+    EXPECT_EQ(prove(*other, *program).outcome, proof.outcome) << file << ", the other way";
+    return proof;
+  };
+  for (const char* file :
+       {"joined_sum_parts.equal.sd", "joined_sum_parts.equal.mu", "joined_lse_parts.equal.sd",
+        "joined_lse_parts.equal.mu", "joined_max_parts.equal.sd"}) {
+    const Proof proof = outcome(file);
+    EXPECT_EQ(proof.outcome, Proof::kProved) << file << ": " << proof.reason;
+  }
+  for (const char* file : {"joined_sum_last.differ.sd", "joined_sum_twice.differ.mu",
+                           "joined_lse_unweighted.differ.sd", "joined_max_doubled.differ.sd"}) {
+    EXPECT_EQ(outcome(file).outcome, Proof::kUnknown) << file;
+  }
+}
+
 // In a part that a mask leaves empty the running maximum is minus infinity and what is kept is no
 // number; the join weighs it with 0, which does not help.
 TEST(Prove, EmptyPartsOfAMaskedSoftmaxAreNotProved) {
