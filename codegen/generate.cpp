@@ -2,7 +2,6 @@
 #include "codegen/generate.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <map>
 #include <utility>
@@ -16,7 +15,7 @@
 #include "codegen/select_primitives.h"
 #include "codegen/target.h"
 #include "codegen/wrap_text.h"
-#include "core/schedule/access.h"
+#include "core/index_limit.h"
 #include "core/schedule/kernel_plan.h"
 #include "core/schedule/memory_plan.h"
 
@@ -130,16 +129,7 @@ bool narrow_outputs(const Program& program) {
 // Indices, and what conditions compare, are computed in int by the emitted code: with the padding
 // of the last tile they must fit it.  (Addresses are 64 bits wide.)
 Status fits_int(const MuGraph& graph, const Kernel& kernel) {
-  constexpr double kMost = std::numeric_limits<int32_t>::max() - 65536.0;  // padding of a tile
-  const auto largest = [&](const IndexExpr& e) {
-    const Affine value = affine(graph, kernel, e);
-    double sum = std::abs(static_cast<double>(value.constant));
-    for (size_t f = 0; f < kernel.factors.size(); ++f) {
-      sum += std::abs(static_cast<double>(value.coefficients[f])) *
-             static_cast<double>(kernel.factors[f].extent);
-    }
-    return sum;
-  };
+  constexpr auto kMost = static_cast<double>(kMostIndex);
   std::map<AxisId, double> padded;
   for (const Factor& factor : kernel.factors) {
     padded[factor.axis] +=
@@ -152,13 +142,9 @@ Status fits_int(const MuGraph& graph, const Kernel& kernel) {
                          "split the axis in the program");
     }
   }
-  for (TermId id = 0; id < kernel.terms.size(); ++id) {
-    const auto* select = std::get_if<SelectTerm>(&kernel.terms[id]);
-    const auto* index = std::get_if<IndexTerm>(&kernel.terms[id]);
-    if ((select != nullptr && largest(select->condition.expr) > kMost) ||
-        (index != nullptr && largest(index->index) > kMost)) {
-      return unsupported("an index in kernel '" + kernel.name + "' may exceed 2,147,483,647");
-    }
+  if (index_reach(kernel.terms, 0, factor_extents(kernel), axis_extents(graph)) > kMost) {
+    return unsupported("an index in kernel '" + kernel.name + "' may exceed 2,147,483,647",
+                       "make its numbers or the extents of its axes smaller");
   }
   return {};
 }

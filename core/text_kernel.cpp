@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/dependence.h"
+#include "core/index_limit.h"
 #include "core/text.h"
 #include "core/text_kernel_factors.h"
 #include "core/text_suggest.h"
@@ -65,6 +66,10 @@ class KernelBuilder : public Scope {
   }
 
   TermGraph& terms() override { return kernel().terms; }
+
+  double reach(const IndexExpr& index) const override {
+    return index_reach(index, factor_extents(graph_.kernels[id_]), axis_extents(graph_));
+  }
 
   std::vector<AxisId> axes(const Ident& ident) override {
     if (const auto factor = find_factor(ident.text)) return {*factor};

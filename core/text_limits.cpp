@@ -12,14 +12,21 @@ constexpr int64_t kMaxCoefficient = int64_t{1} << 31;
 // Byte counts stay below this, so that sums and products of a few of them cannot overflow.
 constexpr int64_t kMaxBytes = int64_t{1} << 62;
 
-Status check_depth(const TermGraph& terms) {
+// `definitions` say where in a text the terms stand.
+Status check_depth(const TermGraph& terms, const std::vector<Definition>& definitions = {}) {
   std::vector<int> depth(terms.size(), 1);
   for (TermId id = 0; id < terms.size(); ++id) {
     for (TermId operand : operands(terms[id])) depth[id] = std::max(depth[id], depth[operand] + 1);
-    if (depth[id] > kMaxTermDepth) {
-      return limit_error("terms are nested deeper than " + std::to_string(kMaxTermDepth) +
-                         " levels, a definition inside of what uses it");
+    if (depth[id] <= kMaxTermDepth) continue;
+    Error error = limit_error("terms are nested deeper than " + std::to_string(kMaxTermDepth) +
+                                  " levels, a definition inside of what uses it",
+                              "cut the program in two");
+    for (const Definition& definition : definitions) {
+      if (definition.value < id || definition.position.line == 0) continue;
+      error.position = definition.position;
+      break;
     }
+    return error;
   }
   return {};
 }
@@ -72,7 +79,7 @@ bool size_fits(const TensorDecl& tensor) {
 Status check_limits(const Program& program) {
   for (const TensorDecl& input : program.inputs) SUNDOG_RETURN_IF_ERROR(check_size(input));
   for (const Output& output : program.outputs) SUNDOG_RETURN_IF_ERROR(check_size(output.tensor));
-  return check_depth(program.terms);
+  return check_depth(program.terms, program.definitions);
 }
 
 Status check_limits(const MuGraph& graph) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/index_limit.h"
 #include "core/text.h"
 #include "core/text_limits.h"
 #include "core/text_program_syntax.h"
@@ -53,6 +54,10 @@ class ProgramBuilder : public Scope {
   }
 
   TermGraph& terms() override { return program_.terms; }
+
+  double reach(const IndexExpr& index) const override {
+    return index_reach(index, extents(program_), extents(program_));
+  }
 
   std::vector<AxisId> axes(const Ident& ident) override {
     if (const ProgramSplit* split = find_split(ident.text)) return split->factors;
@@ -539,17 +544,13 @@ TermId ProgramBuilder::read_named(const Expr& e, Named& named, AxisSet bound, co
     const int64_t extent = extent_of(named.axes[i]);
     check_bounds(*sources[i], index[i], extent, e.text, guards);
     replacement[named.axes[i]] = index[i];
-    if (!coefficients_fit(index[i])) {
-      diagnostics_.fail(sources[i]->at, "the numbers in this index are too large");
-    }
+    if (!coefficients_fit(index[i])) fail_numbers(diagnostics_, sources[i]->at);
   }
   if (failed()) return builder.nothing();
   const TermId before = terms().size();
   const TermId result = substitute_axes(terms(), named.value, replacement,
                                         [&](AxisId like) { return fresh_axis(like, e.at); });
-  if (!coefficients_fit(terms(), before)) {
-    diagnostics_.fail(e.at, "the numbers in the indices of '" + e.text + "' grow too large");
-  }
+  check_substituted(e, terms(), before, extents(program_), diagnostics_);
   return result;
 }
 

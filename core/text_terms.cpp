@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
+#include "core/index_limit.h"
 #include "core/join.h"
+#include "core/text_limits.h"
 #include "core/text_suggest.h"
 
 namespace sundog::text {
@@ -121,6 +124,18 @@ int64_t magnitude(const IndexExpr& e) {
   return largest;
 }
 
+// What is said of an index that the emitted code could not compute.
+void fail_reach(Diagnostics& diagnostics, Place at, double reach) {
+  char size[32];
+  std::snprintf(size, sizeof size, "%.3g", reach);
+  diagnostics.fail(at,
+                   "this index may reach " + std::string(size) +
+                       " and kernels compute indices in 32 bits, up to " +
+                       std::to_string(kMostIndex),
+                   "make its numbers or the extents of its axes smaller, or split an axis",
+                   ErrorCode::kUnsupported);
+}
+
 }  // namespace
 
 bool is_index_condition(const Expr& compare,
@@ -146,7 +161,7 @@ std::optional<Number> literal(const Expr& e) {
 
 TermId TermBuilder::push(Term term) {
   if (scope_.terms().size() >= kMaxTerms) {
-    diagnostics_.fail({}, "the program has more than " + std::to_string(kMaxTerms) + " terms",
+    diagnostics_.fail(at_, "the program has more than " + std::to_string(kMaxTerms) + " terms",
                       "shifted reads of shifted reads multiply", ErrorCode::kLimit);
   }
   return diagnostics_.failed() ? nothing() : scope_.terms().push(std::move(term));
@@ -158,6 +173,7 @@ TermId TermBuilder::push(Op op, std::vector<TermId> operands) {
 
 TermId TermBuilder::value(const Expr& e, AxisSet bound) {
   if (diagnostics_.failed()) return nothing();
+  at_ = e.at;
   if (const auto number = literal(e)) return push(ConstantTerm{*number});
   switch (e.kind) {
     case Expr::Kind::kNumber:
@@ -302,6 +318,7 @@ TermId TermBuilder::call(const Expr& e, AxisSet bound) {
   if (e.text == "index") {
     if (!wants(e, 1, "index(i + 1)")) return nothing();
     IndexExpr expr = index(e.args[0], bound);
+    check_reach(e.args[0].at, expr);
     return push(IndexTerm{std::move(expr)});
   }
   if (e.text == "value") return wants(e, 1, "value(a)") ? value(e.args[0], bound) : nothing();
@@ -415,7 +432,29 @@ IndexCondition TermBuilder::condition(const Expr& e, AxisSet bound) {
                             : e.text == "!="     ? Relation::kNotEqual
                             : e.text.size() == 2 ? Relation::kLessEqual
                                                  : Relation::kLess;
+  check_reach(e.at, left - right);
   return {left - right, relation};
+}
+
+void TermBuilder::check_reach(Place at, const IndexExpr& index) {
+  if (diagnostics_.failed()) return;
+  const double reach = scope_.reach(index);
+  if (reach > static_cast<double>(kMostIndex)) fail_reach(diagnostics_, at, reach);
+}
+
+void fail_numbers(Diagnostics& diagnostics, Place at) {
+  diagnostics.fail(at, "the numbers in this index are too large",
+                   "indices of indices multiply; they are integers of at most 2^31");
+}
+
+void check_substituted(const Expr& name, const TermGraph& terms, TermId first,
+                       const std::vector<int64_t>& extents, Diagnostics& diagnostics) {
+  if (!coefficients_fit(terms, first)) {
+    diagnostics.fail(name.at, "the numbers in the indices of '" + name.text + "' grow too large",
+                     "indices of indices multiply; they are at most 2^31");
+  }
+  const double reach = index_reach(terms, first, extents, extents);
+  if (reach > static_cast<double>(kMostIndex)) fail_reach(diagnostics, name.at, reach);
 }
 
 IndexExpr TermBuilder::index(const Expr& e, AxisSet bound) {
@@ -469,7 +508,8 @@ IndexExpr TermBuilder::index(const Expr& e, AxisSet bound) {
     }
   }
   if (magnitude(result) > kMaxCoefficient) {
-    diagnostics_.fail(e.at, "the numbers in this index are too large");
+    diagnostics_.fail(e.at, "the numbers in this index are too large",
+                      "they are integers of at most 2^53");
     return {};
   }
   return result;

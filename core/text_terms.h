@@ -30,6 +30,8 @@ class Scope {
   // size(name), in an index and as a value.
   virtual IndexExpr extent(const Ident& name) = 0;
   virtual TermId size(const Ident& name) = 0;
+  // No value of the index is larger in magnitude (core/index_limit.h).
+  virtual double reach(const IndexExpr& index) const = 0;
   // Whether `name` can stand in an index.
   virtual bool is_index_name(std::string_view name) const = 0;
   // A read: name, @name, name[index, ...].  `guards`: what the selects around it say.
@@ -57,6 +59,7 @@ class TermBuilder {
   TermId select(const Expr& e, AxisSet bound);
   TermId operation(const Expr& e, AxisSet bound, bool* known);
   TermId unknown_function(const Expr& e);
+  void check_reach(Place at, const IndexExpr& index);
   TermId push(Term term);
   TermId push(Op op, std::vector<TermId> operands);
   TermId mean(const std::vector<Ident>& names, AxisSet axes, TermId operand);
@@ -65,7 +68,16 @@ class TermBuilder {
   Scope& scope_;
   Diagnostics& diagnostics_;
   Guards guards_;
+  Place at_;  // of the expression whose value is being made
 };
+
+// What is said of an index whose numbers are too large to work with.
+void fail_numbers(Diagnostics& diagnostics, Place at);
+
+// The same, and the reach, of the indices that reading `name` at an index gave the terms from
+// `first` on.
+void check_substituted(const Expr& name, const TermGraph& terms, TermId first,
+                       const std::vector<int64_t>& extents, Diagnostics& diagnostics);
 
 // Whether both sides of a comparison are index expressions.
 bool is_index_condition(const Expr& compare, const std::function<bool(std::string_view)>& is_index);
