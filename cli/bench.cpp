@@ -74,7 +74,7 @@ Result<Invocation> with_defines(const Invocation& invocation, const BenchEntry& 
 // What goes wrong with an entry's input shows before anything takes time.
 Status check_entry(const BenchEntry& entry, const Invocation& invocation) {
   if (entry.result) {
-    const Result<StoredResult> result = load_result(entry.path, invocation);
+    const Result<StoredResult> result = load_result_as_made(entry.path, invocation);
     return result.ok() ? Status() : Status(result.error());
   }
   const Result<Invocation> own = with_defines(invocation, entry);
@@ -180,7 +180,7 @@ class Bench {
   // Where Sundog's own kernels are not asked for, nothing is optimized.
   Status read(const BenchEntry& entry, Prepared& prepared) {
     if (entry.result) {
-      Result<StoredResult> result = load_result(entry.path, invocation_);
+      Result<StoredResult> result = load_result_as_made(entry.path, invocation_);
       if (!result.ok()) return result.error();
       prepared.program = std::move(result->program);
       return {};

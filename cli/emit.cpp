@@ -31,7 +31,7 @@ Result<Emittable> load(const Invocation& invocation) {
                        {}};
     }
     case Loadable::kResult: {
-      Result<StoredResult> result = load_result(path, invocation);
+      Result<StoredResult> result = load_result_as_made(path, invocation);
       if (!result.ok()) return result.error();
       return Emittable{std::move(result->program),
                        std::move(result->report.candidates.front().graph),

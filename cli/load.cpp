@@ -180,6 +180,28 @@ Result<StoredResult> load_result(const std::string& path, const Invocation& invo
   return parse_result(*bytes, file);
 }
 
+Result<StoredResult> load_result_as_made(const std::string& path, const Invocation& invocation) {
+  Result<StoredResult> result = load_result(path, invocation);
+  if (!result.ok()) return result;
+  if (invocation.given("program")) {
+    return bad_input(path + " is a result, which has its program in it", "leave out --program");
+  }
+  for (const auto& [name, value] : invocation.defines) {
+    const auto is_it = [&, &wanted = name](const Parameter& p) { return p.name == wanted; };
+    const std::vector<Parameter>& parameters = result->program.parameters;
+    const auto parameter = std::find_if(parameters.begin(), parameters.end(), is_it);
+    if (parameter == parameters.end()) {
+      return bad_input("the program of " + path + " has no parameter '" + name + "', which -D sets");
+    }
+    if (parameter->value == value) continue;
+    const std::string wanted = name + "=" + std::to_string(value);
+    return bad_input(path + " is a result for " + name + "=" + std::to_string(parameter->value) +
+                         ", not " + wanted,
+                     "sundog optimize PROGRAM -D " + wanted + " --from " + path + " makes one");
+  }
+  return result;
+}
+
 Result<Loadable> kind_of_path(const std::string& path, const Invocation& invocation) {
   if (is_folder(path)) return Loadable::kResult;
   const Result<std::string> bytes = read(path, invocation);

@@ -43,6 +43,9 @@ Rounding rounding_of(const Invocation& invocation, std::optional<Rounding> recor
 
 // result.pb, or the folder that holds it.
 Result<StoredResult> load_result(const std::string& path, const Invocation& invocation);
+// Likewise, for what shows, emits or runs it as it was made: a -D that says something else, and a
+// --program, are errors.
+Result<StoredResult> load_result_as_made(const std::string& path, const Invocation& invocation);
 
 // What a path is, for commands that take several things.
 enum class Loadable { kProgram, kMuGraph, kResult };

@@ -22,7 +22,7 @@ Result<codegen::Generated> emitted(const MuGraph& graph, const Program& program,
 Result<Runnable> load_stored(const std::string& path, const Invocation& invocation,
                              const std::string& target,
                              const std::optional<codegen::GpuInfo>& gpu) {
-  Result<StoredResult> result = load_result(path, invocation);
+  Result<StoredResult> result = load_result_as_made(path, invocation);
   if (!result.ok()) return result.error();
   Runnable runnable;
   Result<Device> device = choose_device(target.empty() ? result->target : target, gpu);

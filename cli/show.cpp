@@ -100,7 +100,7 @@ Result<std::string> text_of(const Invocation& invocation, Form form) {
       return shown(candidate->graph, candidate->program, form, text, *device);
     }
     case Loadable::kResult: {
-      const Result<StoredResult> result = load_result(path, invocation);
+      const Result<StoredResult> result = load_result_as_made(path, invocation);
       if (!result.ok()) return result.error();
       return shown(*result, form, text, invocation, *device);
     }

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "core/check.h"
+#include "core/op.h"
 
 namespace sundog::search {
 namespace {
@@ -207,22 +208,75 @@ RangeClass Bank::range_of(const View& view) const {
   return range;
 }
 
-bool Bank::is_bounded_exponent(ClassId x) const { return !shifted_by_maximum(x).empty(); }
+bool Bank::is_bounded_exponent(ClassId x) const {
+  return !shifted_by_maximum(x).empty() || !shifted_by_larger(x).empty();
+}
 
-std::vector<Bank::Shifted> Bank::shifted_by_maximum(ClassId difference) const {
-  std::vector<Shifted> out;
-  for (const View& v : classes_[difference].views) {
+namespace {
+
+// x and y of each view of a class that is c * x - y.
+struct Difference {
+  Coefficient c;
+  ClassId x = kNoClass, y = kNoClass;
+};
+std::vector<Difference> differences(const TermClass& t) {
+  std::vector<Difference> out;
+  for (const View& v : t.views) {
     if (v.kind != ViewKind::kLinear || v.factors.size() != 2) continue;
     for (size_t i = 0; i < 2; ++i) {
       if (!v.coefficients[1 - i].negated().is_one()) continue;
-      const ClassId maximum = v.factors[1 - i];
-      for (const View& m : classes_[maximum].views) {
-        if (m.kind != ViewKind::kMax) continue;
-        const auto [scale, base] = without_scale(m.factors[0]);
-        const bool plain = v.coefficients[i].is_one() && v.factors[i] == m.factors[0];
-        if (plain || (scale == v.coefficients[i] && base == v.factors[i])) {
-          out.push_back({m.factors[0], maximum, m.reduced});
-        }
+      out.push_back({v.coefficients[i], v.factors[i], v.factors[1 - i]});
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+// The view of `maximum` as a maximum of c * x over some axes.
+std::optional<View> Bank::maximum_of(const Coefficient& c, ClassId x, ClassId maximum) const {
+  for (const View& m : classes_[maximum].views) {
+    if (m.kind != ViewKind::kMax) continue;
+    const auto [scale, base] = without_scale(m.factors[0]);
+    if ((c.is_one() && x == m.factors[0]) || (scale == c && base == x)) return m;
+  }
+  return {};
+}
+
+std::vector<Bank::Shifted> Bank::shifted_by_maximum(ClassId difference) const {
+  std::vector<Shifted> out;
+  for (const Difference& d : differences(classes_[difference])) {
+    if (const auto m = maximum_of(d.c, d.x, d.y)) out.push_back({m->factors[0], d.y, m->reduced});
+  }
+  return out;
+}
+
+// max(x, max(y, z)): x, y, z.
+std::vector<ClassId> Bank::arguments_of_maximum(ClassId id) const {
+  for (const View& v : classes_[id].views) {
+    if (v.kind != ViewKind::kOpaque) continue;
+    const auto* apply = std::get_if<ApplyTerm>(&opaques_[v.opaque].term);
+    if (apply == nullptr || !std::holds_alternative<op::Max>(apply->op)) continue;
+    std::vector<ClassId> out;
+    for (ClassId f : v.factors) {
+      const std::vector<ClassId> inner = arguments_of_maximum(f);
+      out.push_back(f);
+      out.insert(out.end(), inner.begin(), inner.end());
+    }
+    return out;
+  }
+  return {};
+}
+
+std::vector<Bank::ShiftedByLarger> Bank::shifted_by_larger(ClassId difference) const {
+  std::vector<ShiftedByLarger> out;
+  for (const Difference& d : differences(classes_[difference])) {
+    for (ClassId m : arguments_of_maximum(d.y)) {
+      const auto [scale, base] = without_scale(m);
+      if ((d.c.is_one() && m == d.x) || (scale == d.c && base == d.x)) {
+        out.push_back({m, d.y, m});
+      } else if (const auto view = maximum_of(d.c, d.x, m)) {
+        out.push_back({view->factors[0], d.y, m});
       }
     }
   }

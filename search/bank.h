@@ -141,12 +141,21 @@ class Bank {
   void set_name(ClassId id, const std::string& name);
   std::optional<std::string> failure() const { return failure_; }
 
+  // Whether x is <= 0 by construction, as below.
+  bool is_bounded_exponent(ClassId x) const;
   // a - max[S](a), or a - (a partial maximum of a): gives (a, max's view) of a difference.
   struct Shifted {
     ClassId from = kNoClass, maximum = kNoClass;
     AxisSet over;
   };
   std::vector<Shifted> shifted_by_maximum(ClassId difference) const;
+
+  // a - M where M is an operator's maximum of several values, m one of them: a itself, or max[S](a)
+  // as above.  Gives (a, M, m).
+  struct ShiftedByLarger {
+    ClassId from = kNoClass, larger = kNoClass, maximum = kNoClass;
+  };
+  std::vector<ShiftedByLarger> shifted_by_larger(ClassId difference) const;
 
  private:
   void add_axes();
@@ -158,7 +167,8 @@ class Bank {
   bool is_nonnegative(const View& view) const;
   bool is_inline_only(const View& view) const;
   bool reaches_minus_infinity(const View& view) const;
-  bool is_bounded_exponent(ClassId x) const;
+  std::optional<View> maximum_of(const Coefficient& c, ClassId x, ClassId maximum) const;
+  std::vector<ClassId> arguments_of_maximum(ClassId id) const;
   void take_out_scales(std::optional<Coefficient>& c, std::vector<ClassId>& factors) const;
   std::pair<Coefficient, ClassId> without_scale(ClassId id) const;
   std::optional<Coefficient> count_of(AxisSet axes) const;

@@ -44,6 +44,55 @@ struct Probe {
   }
 };
 
+// What a class is the logarithm of.
+ClassId power_of(const Bank& bank, ClassId x) {
+  for (const View& v : bank[x].views) {
+    if (v.kind != ViewKind::kOpaque) continue;
+    const auto* apply = std::get_if<ApplyTerm>(&bank.opaque(v.opaque).term);
+    if (apply != nullptr && std::holds_alternative<op::Log>(apply->op)) return v.factors[0];
+  }
+  return kNoClass;
+}
+
+// c * x as a sum, sums among its addends taken apart.  A term may be an addend of its own addends
+// (x = (x - y) + y), so there is an end to it.
+using Addends = std::vector<std::pair<Coefficient, ClassId>>;
+bool add_addends(const Bank& bank, const Coefficient& c, ClassId x, Addends& out, int depth = 4) {
+  for (const View& v : bank[x].views) {
+    if (depth == 0) break;
+    const bool scaled = v.kind == ViewKind::kProduct && v.reduced.empty() && v.factors.size() == 1;
+    if (v.kind != ViewKind::kLinear && !scaled) continue;
+    for (size_t i = 0; i < v.factors.size(); ++i) {
+      const auto scale = multiply(c, scaled ? v.coefficient : v.coefficients[i]);
+      if (!scale || !add_addends(bank, *scale, v.factors[i], out, depth - 1)) return false;
+    }
+    return true;
+  }
+  out.push_back({c, x});
+  return true;
+}
+
+// exp(x), with logarithms in the exponent as factors: exp(s - logsumexp(s)) is the softmax, of
+// which the axioms know more than of the exponential.
+ClassId exponential_of_logarithms(Bank& bank, ClassId x) {
+  Addends addends, rest;
+  if (x == kNoClass || !add_addends(bank, {}, x, addends)) return bank.exponential(x);
+  std::vector<ClassId> factors;
+  for (const auto& [c, addend] : addends) {
+    const ClassId power = power_of(bank, addend);
+    if (power != kNoClass && c.is_one()) {
+      factors.push_back(power);
+    } else if (power != kNoClass && c.negated().is_one()) {
+      factors.push_back(bank.reciprocal(power));
+    } else {
+      rest.push_back({c, addend});
+    }
+  }
+  if (factors.empty()) return bank.exponential(x);
+  if (!rest.empty()) factors.push_back(bank.exponential(bank.linear(std::move(rest))));
+  return bank.product({}, {}, std::move(factors));
+}
+
 struct ClassAlgebra {
   using Value = ClassId;
   Bank& bank;
@@ -58,7 +107,7 @@ struct ClassAlgebra {
   }
   Value mul(Value x, Value y) { return bank.product({}, {}, {x, y}); }
   Value div(Value x, Value y) { return bank.product({}, {}, {x, bank.reciprocal(y)}); }
-  Value exp(Value x) { return bank.exponential(x); }
+  Value exp(Value x) { return exponential_of_logarithms(bank, x); }
   // Never asked for: operators that use these stay whole.
   Value log(Value) { return kNoClass; }
   Value sqrt(Value) { return kNoClass; }

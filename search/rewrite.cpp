@@ -29,7 +29,7 @@ constexpr Axiom kAxioms[] = {
     {"exchange", "sum[S](x * sum[T](y)) = sum[S, T](x * y), x without T", &SearchSpace::exchange},
     {"distribute", "sum[S](x * (a + b)) = sum[S](x * a) + sum[S](x * b)", &SearchSpace::distribute},
     {"factor", "sum[S](x * a) + sum[S](x * b) = sum[S](x * (a + b))", &SearchSpace::factor},
-    {"split exp", "exp(a - M) = exp(a - c) * exp(c - M), M = max(c), c = max[S](a)",
+    {"split exp", "exp(a - M) = exp(a - c) * exp(c - M), M = max(c, ...), c = max[S](a)",
      &SearchSpace::split_exp},
     {"shift exp",
      "sum(exp(a) * x) / sum(exp(a)) = sum(exp(a - M) * x) / sum(exp(a - M)), M = max(a)",
@@ -245,7 +245,7 @@ class Rewriter {
   // E is exp(a) without a bound on a: gives a.
   ClassId unbounded_exponent(ClassId e) const {
     for (const View& v : bank_[e].views) {
-      if (v.kind == ViewKind::kExp && bank_.shifted_by_maximum(v.factors[0]).empty()) {
+      if (v.kind == ViewKind::kExp && !bank_.is_bounded_exponent(v.factors[0])) {
         return v.factors[0];
       }
     }
@@ -339,6 +339,18 @@ class Rewriter {
           expect(c, product);
         }
       }
+      split_below_larger(c, v.factors[0]);
+    }
+  }
+
+  // The maximum may be one of several values that are not exceeded (the sink of an attention).
+  void split_below_larger(ClassId c, ClassId exponent) {
+    for (const Bank::ShiftedByLarger& s : bank_.shifted_by_larger(exponent)) {
+      if (s.maximum == s.from) continue;
+      const Coefficient minus = Coefficient::of(-1);
+      const ClassId near = bank_.linear({{Coefficient{}, s.from}, {minus, s.maximum}});
+      const ClassId far = bank_.linear({{Coefficient{}, s.maximum}, {minus, s.larger}});
+      expect(c, bank_.product({}, {}, {bank_.exponential(near), bank_.exponential(far)}, range(c)));
     }
   }
 

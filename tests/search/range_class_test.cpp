@@ -37,6 +37,21 @@ TEST(RangeClassTest, FormsOfOneTermDiffer) {
   EXPECT_EQ(class_of(one), kCancelling);
 }
 
+// What is taken off may be the greatest of several values, if the exponent is below one of them.
+TEST(RangeClassTest, AMaximumOfSeveralBoundsAnExponent) {
+  const auto exponent = [](const std::string& text) {
+    return class_of("input s: f32[n] m[n] = max[h](X) output O: f32[n, h] = exp(" + text + ")");
+  };
+  EXPECT_EQ(exponent("X - max(m, s)"), 0);
+  EXPECT_EQ(exponent("X - max(s, max(0, m))"), 0);
+  EXPECT_EQ(exponent("0.5 * X - max(s, max[h](X * 0.5))"), 0);
+  EXPECT_EQ(exponent("X - max(X, s)"), 0);
+  EXPECT_EQ(exponent("X * 0 + s - max(m, s) + X"), kUnboundedExp);
+  EXPECT_EQ(exponent("2 * X - max(m, s)"), kUnboundedExp);
+  EXPECT_EQ(exponent("X - min(m, s)"), kUnboundedExp);
+  EXPECT_EQ(exponent("max(m, s) - X"), kUnboundedExp);
+}
+
 // No class of the bank that an output of a two-pass variance can be computed from cancels.
 TEST(RangeClassTest, ATwoPassVarianceStaysOne) {
   const Program program = parse(

@@ -96,6 +96,42 @@ TEST(RewriteTest, EqualTermsAreOneClass) {
   EXPECT_EQ((*outputs)[0], (*outputs)[1]);
 }
 
+// exp(s - (m + log z)) is known as exp(s - m) / z, whatever else the exponent has.
+TEST(RewriteTest, ALogarithmInAnExponentIsAFactor) {
+  const Program program = parse(R"(program logs(n = 4, k = 256) {
+  input x: f16[n, k]
+  input z: f16[n, k] in [1, 2]
+  output a: f16[n, k] = exp(x - logsumexp[k](x))
+  output b: f16[n, k] = softmax[k](x)
+  output c: f16[n, k] = exp(2 * (x / 2 + log(z) / 2))
+  output d: f16[n, k] = exp(x) * z
+  output e: f16[n, k] = exp(log(z))
+})");
+  Bank bank(program, {});
+  const auto outputs = import_program(bank);
+  ASSERT_TRUE(outputs.ok());
+  EXPECT_EQ((*outputs)[0], (*outputs)[1]);
+  EXPECT_EQ((*outputs)[2], (*outputs)[3]);
+  EXPECT_EQ(bank[(*outputs)[4]].leaf, LeafKind::kInput);
+  EXPECT_EQ(bank[(*outputs)[0]].range, 0);
+  EXPECT_EQ(saturate(bank, {}, kNever).wrong, 0);
+}
+
+// A term may be an addend of its own addends.
+TEST(RewriteTest, AnExponentThatIsItsOwnAddendEnds) {
+  const Program program = parse(R"(program loops(n = 4) {
+  input x: f16[n]
+  input y: f16[n]
+  t[n] = x - y
+  u[n] = t + y
+  output a: f16[n] = exp(u + t)
+  output b: f16[n] = exp(t - u)
+})");
+  Bank bank(program, {});
+  ASSERT_TRUE(import_program(bank).ok());
+  EXPECT_EQ(saturate(bank, {}, kNever).wrong, 0);
+}
+
 TEST(TermTableTest, OperandsComeBeforeUsers) {
   const Program program = load("qk_norm_safe");
   Bank bank(program, {});

@@ -218,6 +218,43 @@ TEST(SuperoptimizeTest, SafeAttentionIsFoundOnline) {
   EXPECT_TRUE(online);
 }
 
+// Probabilities by the logarithm that the backward pass wants; and a maximum that a sink, which all
+// queries attend to without a value, has a share in.
+TEST(SuperoptimizeTest, AttentionIsFoundOnlineHoweverItsMaximumIsWritten) {
+  const std::string head = R"(program attention(g = 16, q = 128, e = 64, k = 4096) {
+  input Q: f16[g, q, e]
+  input K: f16[g, k, e]
+  input V: f16[g, k, e]
+  input sink: f32[g]
+  s[g, q, k] = sum[e](Q * K) * 0.125
+)";
+  const std::string by_logarithm = R"(  l[g, q] = logsumexp[k](s)
+  output O: f16[g, q, e] = sum[k](exp(s - l) * V)
+  output L: f32[g, q] = l
+})";
+  const std::string with_sink = R"(  m[g, q] = max(sink, max[k](s))
+  p[g, q, k] = exp(s - m)
+  output O: f16[g, q, e] = sum[k](p * V) / (sum[k](p) + exp(sink - m))
+})";
+  SearchSpace space;
+  space.most_split_axes = 0;
+  space.most_kernels = 1;
+  for (const std::string& rest : {by_logarithm, with_sink}) {
+    const Program program = parse(head + rest);
+    const auto report = superoptimize(program, h200(), space, limited(20000));
+    ASSERT_TRUE(report.ok()) << to_string(report.error());
+    const Candidate& best = report->candidates.front();
+    ASSERT_EQ(best.graph.kernels.size(), 1u) << rest;
+    EXPECT_TRUE(rescales(best.graph.kernels[0])) << rest;
+    EXPECT_EQ(loops_in(best.graph.kernels[0].body), 1) << rest;
+    EXPECT_LT(best.predicted_us, report->unfused.predicted_us / 3) << rest;
+  }
+  const std::string small = "program attention(g = 2, q = 3, e = 4, k = 130)";
+  for (const std::string& rest : {by_logarithm, with_sink}) {
+    expect_all_right(parse(small + head.substr(head.find(" {")) + rest), 4000);
+  }
+}
+
 // What joins the parts of the keys has them in registers, in every thread those of its own sums.
 TEST(SuperoptimizeTest, PartsOfAttentionAreJoinedInRegisters) {
   for (int64_t b : {1, 8}) {
