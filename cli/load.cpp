@@ -1,5 +1,6 @@
 #include "cli/load.h"
 
+#include <algorithm>
 #include <cctype>
 #include <filesystem>
 
@@ -191,7 +192,8 @@ Result<StoredResult> load_result_as_made(const std::string& path, const Invocati
     const std::vector<Parameter>& parameters = result->program.parameters;
     const auto parameter = std::find_if(parameters.begin(), parameters.end(), is_it);
     if (parameter == parameters.end()) {
-      return bad_input("the program of " + path + " has no parameter '" + name + "', which -D sets");
+      return bad_input("the program of " + path + " has no parameter '" + name +
+                       "', which -D sets");
     }
     if (parameter->value == value) continue;
     const std::string wanted = name + "=" + std::to_string(value);

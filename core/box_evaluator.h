@@ -58,6 +58,7 @@ class BoxEvaluator {
   }
 
   // Calls sink(operand, outer) for each chunk; `outer` are the index values of the leading axes.
+  // Ends early where the algebra gives up.
   // `index`: one entry an axis of the graph; those outside the box are fixed, those inside are 0 on
   // return.
   template <class Sink>
@@ -73,6 +74,7 @@ class BoxEvaluator {
         if (moved <= node.deepest || moved < 0) evaluate(node, index);
       }
       sink(std::as_const(nodes_.back().result), std::as_const(outer));
+      if (!goes_on()) return;
       size_t d = inner_begin_;
       for (; d > 0; --d) {
         index[box_[d - 1]] = ++outer[d - 1];
@@ -115,6 +117,15 @@ class BoxEvaluator {
     std::vector<uint8_t> defined;
     Operand<V> result;
   };
+
+  // Whether the algebra does; it hears of what took none of its operations, too.
+  bool goes_on() {
+    if constexpr (requires { a_.looked_at(uint64_t{1}); }) {
+      a_.looked_at(static_cast<uint64_t>(product(inner_extents())));
+    }
+    if constexpr (requires { a_.failure(); }) return !a_.failure();
+    return true;
+  }
 
   void split_box() {
     constexpr int64_t kChunk = 4096;

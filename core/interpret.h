@@ -8,6 +8,7 @@
 // Besides the Algebra concept a µGraph needs `bool is_minus_infinity(const Value&)`.  Optional:
 //   Value store(DType, Value)                  rounding of what is stored narrower than f32
 //   std::optional<std::string> failure()       polled: the algebra gives up (ErrorCode::kLimit)
+//   void looked_at(uint64_t elements)          told of what was evaluated, to look at a clock
 //   std::optional<bool> decide(Relation, l, r) a comparison that it can decide
 //   Value index(int64_t)                       the value of an index, where it is not constant()
 //

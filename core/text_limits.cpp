@@ -37,6 +37,21 @@ Status check_size(const TensorDecl& tensor) {
                    "are the parameters right?");
 }
 
+// How far the last tiles of a split reach beyond its axis.
+Status check_padding(const MuGraph& graph, const Kernel& kernel) {
+  for (AxisId axis = 0; axis < graph.axes.size(); ++axis) {
+    int64_t reach = 1;  // check() saw that it does not overflow
+    for (AxisId f : factors_of(kernel, axis)) reach *= kernel.factors[f].extent;
+    const int64_t extent = graph.axes[axis].extent;
+    if (reach - extent <= std::max(extent, kMaxPadding)) continue;
+    return bad_input("kernel '" + kernel.name + "': axis '" + graph.axes[axis].name +
+                         "': its factors make " + std::to_string(reach) + " indices of its " +
+                         std::to_string(extent),
+                     "only the last tile of a split goes beyond its axis");
+  }
+  return {};
+}
+
 }  // namespace
 
 bool coefficients_fit(const IndexExpr& e) {
@@ -91,6 +106,7 @@ Status check_limits(const MuGraph& graph) {
       return bad_input("kernel '" + kernel.name + "': the grid has more than 2^62 blocks");
     }
     SUNDOG_RETURN_IF_ERROR(check_depth(kernel.terms));
+    SUNDOG_RETURN_IF_ERROR(check_padding(graph, kernel));
   }
   return {};
 }

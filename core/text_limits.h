@@ -26,7 +26,9 @@ bool coefficients_fit(const TermGraph& terms, TermId first);
 bool size_fits(const TensorDecl& tensor);
 
 // The limits on what a reader returns, beyond check(): terms nested at most kMaxTermDepth
-// deep (later stages walk them), grids of at most 2^62 blocks, tensors that fit.
+// deep (later stages walk them), grids of at most 2^62 blocks, tensors that fit, splits that go
+// beyond their axis by no more than the axis or kMaxPadding indices.
+inline constexpr int64_t kMaxPadding = int64_t{1} << 16;
 Status check_limits(const Program& program);
 Status check_limits(const MuGraph& graph);
 

@@ -41,11 +41,14 @@ class MuGraphBuilder {
     return std::move(graph_);
   }
 
-  // Where the kernel or computation stands that a message of check() is about.
+  // Where the kernel, computation, store or split stands that a message of check() is about.
   Place place_of(const std::string& message) const {
     for (const KernelSyntax& kernel : syntax_.kernels) {
       const std::string start = "kernel '" + kernel.name.text + "'";
       if (!message.starts_with(start)) continue;
+      for (const SplitSyntax& split : kernel.splits) {
+        if (message.starts_with(start + ": axis '" + split.axis.text + "'")) return split.axis.at;
+      }
       const Place inside = place_in(kernel.body, message.substr(start.size()));
       return inside.line > 0 ? inside : kernel.name.at;
     }

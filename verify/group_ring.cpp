@@ -121,15 +121,19 @@ Value GroupRing::undefined(const char* reason) {
 }
 
 bool GroupRing::goes_on(uint64_t products) {
-  constexpr uint64_t kBetweenLooks = 1 << 16;
   work_ += products;
   if (work_ > limits_.products) fail("products have too many terms");
-  if (limits_.seconds > 0 && work_ - looked_at_clock_ > kBetweenLooks) {
-    looked_at_clock_ = work_;
-    const std::chrono::duration<double> since = std::chrono::steady_clock::now() - start_;
-    if (since.count() > limits_.seconds) fail("the time limit was reached");
-  }
+  looked_at(products);
   return !failure_;
+}
+
+void GroupRing::looked_at(uint64_t elements) {
+  constexpr uint64_t kBetweenLooks = 1 << 16;
+  since_clock_ += elements;
+  if (limits_.seconds <= 0 || since_clock_ <= kBetweenLooks) return;
+  since_clock_ = 0;
+  const std::chrono::duration<double> since = std::chrono::steady_clock::now() - start_;
+  if (since.count() > limits_.seconds) fail("the time limit was reached");
 }
 
 void GroupRing::fail(std::string reason) {

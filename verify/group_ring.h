@@ -110,6 +110,8 @@ class GroupRing {
   // Set once this round cannot go on: a limit, or a denominator that is zero only at this random
   // point.
   std::optional<std::string> failure() const;
+  // Elements that were looked at, whether or not they took an operation: this looks at the clock.
+  void looked_at(uint64_t elements);
   bool wants_redraw() const { return redraw_; }
   // Why the first undefined value is undefined ("division by zero"); empty if none was met.
   const std::string& undefined_reason() const { return undefined_reason_; }
@@ -228,7 +230,8 @@ class GroupRing {
   bool goes_on(uint64_t products);
 
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  uint64_t work_ = 0, looked_at_clock_ = 0;  // products so far, and when the time was looked at
+  uint64_t work_ = 0;         // products so far
+  uint64_t since_clock_ = 0;  // products and elements since the clock was looked at
   Limits limits_;
   PrimeField field_, companion_;
   static constexpr int kWindow = 6;  // bits; ten windows hold every exponent below q

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/text.h"
 #include "tests/cli/scratch.h"
 
 namespace sundog::cli {
@@ -60,6 +61,35 @@ TEST(Load, TheOptionNamesTheProgramOverAll) {
   const std::string program = scratch.write("mine.sd", kProgram);
   EXPECT_FALSE(load_mugraph(file, invocation()).ok());
   EXPECT_EQ(extent(load_mugraph(file, invocation({"--program", program}))), 64);
+}
+
+// A result is for its own sizes: no -D or --program is passed over in silence.
+TEST(Load, AResultIsTakenAsItWasMade) {
+  const Scratch scratch;
+  StoredResult stored;
+  stored.version = "0.1.0";
+  stored.program = *parse_program(kProgram, "twice.sd", {});
+  stored.target = "h200";
+  stored.plan.name = "twice";
+  stored.plan.inputs = {{"x", DType::kF32, 64, 256}};
+  stored.plan.outputs = {{"y", DType::kF32, 64, 256}};
+  stored.plan.kernels = {{"k", {2, 1, 1}, 32, 0, {{codegen::PlanArgument::Kind::kInput, 0, 0}}}};
+  stored.cuda = "// text";
+  StoredCandidate candidate;
+  candidate.graph = *parse_mugraph(kGraph, "one.mu", stored.program);
+  stored.report.candidates.push_back(std::move(candidate));
+  const std::string file = scratch.write("result.pb", serialize(stored));
+  EXPECT_TRUE(load_result_as_made(file, invocation()).ok());
+  EXPECT_TRUE(load_result_as_made(file, invocation({"-D", "n=64"})).ok());
+  const auto complaint = [&](const std::vector<std::string>& options) {
+    const auto result = load_result_as_made(file, invocation(options));
+    return result.ok() ? "" : to_string(result.error());
+  };
+  EXPECT_NE(complaint({"-D", "n=96"}).find("is a result for n=64, not n=96"), std::string::npos);
+  EXPECT_NE(complaint({"-D", "n=96"}).find("-D n=96 --from " + file), std::string::npos);
+  EXPECT_NE(complaint({"-D", "m=64"}).find("no parameter 'm'"), std::string::npos);
+  EXPECT_NE(complaint({"--program", "other.sd"}).find("--program"), std::string::npos);
+  EXPECT_TRUE(load_result(file, invocation({"-D", "n=96"})).ok()) << "--from has sizes anew";
 }
 
 TEST(Load, AFolderIsAResult) {

@@ -7,6 +7,7 @@
 
 #include "core/field.h"
 #include "core/float_algebra.h"
+#include "core/text.h"
 #include "tests/core/examples.h"
 
 namespace sundog {
@@ -345,6 +346,41 @@ TEST(InterpretTest, AnAlgebraThatGivesUpIsALimit) {
   const auto result = run(field, p, field_inputs(p, field));
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().code, ErrorCode::kLimit);
+}
+
+// Gives up once it has been told of so many elements, whether or not they took an operation.
+struct Impatient : Float64 {
+  uint64_t most = 0, seen = 0;
+  void looked_at(uint64_t elements) { seen += elements; }
+  std::optional<std::string> failure() const {
+    return seen > most ? std::optional<std::string>("too slow") : std::nullopt;
+  }
+};
+
+TEST(InterpretTest, AnAlgebraMayGiveUpInsideOfAStatement) {
+  const Program p = *parse_program(
+      "program p(n = 2000) { input x: f32[n] input y: f32[n] "
+      "output o: f32[] = sum[n](x * y) }",
+      "p.sd", {});
+  // Nearly all of the tile lies outside of the tensors, and takes no operation.
+  const MuGraph g = *parse_mugraph(
+      "ugraph g of p { kernel k grid() warps(1) { "
+      "split n = n.o(30) * n.i(2000) "
+      "t[] = sum[n.o, n.i](x * y) : reg f32 store t -> o } }",
+      "g.mu", p);
+  const Inputs<double> in = random_inputs(p, 1);
+  Impatient a;
+  a.most = 1000;
+  EXPECT_EQ(run(a, p, in).error().code, ErrorCode::kLimit);
+  EXPECT_LE(a.seen, 4096u);
+  a.seen = 0;
+  a.most = 10000;
+  EXPECT_EQ(run(a, g, p, in).error().code, ErrorCode::kLimit);
+  EXPECT_LE(a.seen, 20000u);
+  a.seen = 0;
+  a.most = 100000;
+  EXPECT_TRUE(run(a, g, p, in).ok());
+  EXPECT_GE(a.seen, 60000u);
 }
 
 }  // namespace

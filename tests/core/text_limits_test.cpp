@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/text.h"
+
 namespace sundog::text {
 namespace {
 
@@ -45,6 +47,30 @@ TEST(TextLimits, Coefficients) {
   terms.push(IndexTerm{IndexExpr::of(0) * (int64_t{1} << 40)});
   EXPECT_FALSE(coefficients_fit(terms, 0));
   EXPECT_TRUE(coefficients_fit(terms, 2));
+}
+
+// What is wrong with a kernel of 64 elements that is cut like this.
+std::string complaint(const std::string& split) {
+  const std::string text =
+      "program p(n = 64, h = 4) { input x: f32[n, h] output y: f32[n, h] = 2 * x }";
+  const Result<Program> program = parse_program(text, "p.sd", {});
+  EXPECT_TRUE(program.ok());
+  const Result<MuGraph> graph =
+      parse_mugraph("ugraph g of p {\n kernel k grid(n.o) warps(1) {\n" + split +
+                        "\n v[n.i, h] = x * 2 : reg f32\n"
+                        " store v -> y\n } }",
+                    "g.mu", *program);
+  return graph.ok() ? "" : to_string(graph.error());
+}
+
+TEST(TextLimits, SplitsThatGoFarBeyondTheirAxis) {
+  EXPECT_EQ(complaint("split n = n.o * n.i(4096)"), "");
+  EXPECT_EQ(complaint("split n = n.o * n.i(65600)"), "");
+  EXPECT_NE(complaint("split n = n.o * n.i(65601)").find("g.mu:3:7: error: kernel 'k': axis 'n'"),
+            std::string::npos);
+  EXPECT_NE(
+      complaint("split n = n.o(99999999999) * n.i(16)").find("1599999999984 indices of its 64"),
+      std::string::npos);
 }
 
 TEST(TextLimits, DepthOfTerms) {
