@@ -111,9 +111,26 @@ Result<Extents> Importer::extents_of(const onnx::ValueInfo& value) const {
   return extents;
 }
 
+namespace {
+
+// Of a type that no tensor of a program has (TensorProto.DataType of ONNX).
+std::string type_name(int element) {
+  static const std::map<int, const char*> kNames = {
+      {2, "uint8"},      {4, "uint16"},      {5, "int16"},   {6, "int32"},
+      {7, "int64"},      {8, "string"},      {12, "uint32"}, {13, "uint64"},
+      {14, "complex64"}, {15, "complex128"}, {21, "uint4"},  {22, "int4"}};
+  const auto known = kNames.find(element);
+  return known == kNames.end() ? "number " + std::to_string(element) + " of ONNX" : known->second;
+}
+
+}  // namespace
+
 Status Importer::add_input(const std::string& name, int element, const Extents& extents) {
   const std::optional<DType> dtype = dtype_of(element);
-  if (!dtype) return unsupported(name + " has the ONNX type " + std::to_string(element));
+  if (!dtype) {
+    return unsupported(name + " has the type " + type_name(element),
+                       "tensors of a program are floating-point numbers, bytes or truth values");
+  }
   GraphTensor tensor;
   tensor.name = name;
   tensor.dtype = *dtype;

@@ -56,6 +56,7 @@ class Importer {
   Made made_elementwise(const onnx::Node& node);
   Made made_shape(const onnx::Node& node);
   Made made_reduction(const onnx::Node& node);
+  Made made_batch_normalization(const onnx::Node& node, Ref x);
   Made made_product(const onnx::Node& node);
   Result<Ref> operand(const onnx::Node& node, int index);
   std::optional<std::vector<int64_t>> integers(const onnx::Node& node, int index,

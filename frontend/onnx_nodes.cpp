@@ -228,6 +228,30 @@ Made Importer::made_product(const onnx::Node& node) {
   return std::vector<Ref>{result};
 }
 
+// With the statistics that training left.
+Made Importer::made_batch_normalization(const onnx::Node& node, Ref x) {
+  if (integer(node, "training_mode", 0) != 0 || node.outputs_size() != 1) {
+    return unsupported("a normalization in training");
+  }
+  if (x.extents.size() < 2) return bad_input("it has no dimension of channels");
+  Extents channels(x.extents.size() - 1, 1);
+  channels[0] = x.extents[1];
+  std::vector<Ref> of_channel;  // scale, bias, mean, variance
+  for (int i = 1; i <= 4; ++i) {
+    Result<Ref> value = operand(node, i);
+    if (!value.ok()) return value.error();
+    if (value->extents != Extents{x.extents[1]}) return bad_input("its channels are not one row");
+    of_channel.push_back(builder_.reshape(*value, channels));
+  }
+  const Ref eps = builder_.constant(number(node, "epsilon", 1e-5));
+  const Ref centred = builder_.elementwise("sub", {x, of_channel[2]});
+  const Ref scale =
+      builder_.elementwise("rsqrt", {builder_.elementwise("add", {of_channel[3], eps})});
+  const Ref normal = builder_.elementwise("mul", {centred, scale});
+  return std::vector<Ref>{builder_.elementwise(
+      "add", {builder_.elementwise("mul", {normal, of_channel[0]}), of_channel[1]})};
+}
+
 Made Importer::made_reduction(const onnx::Node& node) {
   Result<Ref> x = operand(node, 0);
   if (!x.ok()) return x.error();
@@ -236,7 +260,21 @@ Made Importer::made_reduction(const onnx::Node& node) {
   const std::string& op = node.op();
   if (op == "Softmax")
     return std::vector<Ref>{builder_.softmax(*x, positive(integer(node, "axis", -1)))};
+  if (op == "BatchNormalization") return made_batch_normalization(node, *x);
   std::vector<int64_t> dims;
+  if (op == "LogSoftmax") {
+    dims = {positive(integer(node, "axis", -1))};
+    const Ref shifted =
+        builder_.elementwise("sub", {*x, builder_.reduce("reduce_max", *x, dims, true)});
+    const Ref sum = builder_.reduce("sum", builder_.elementwise("exp", {shifted}), dims, true);
+    return std::vector<Ref>{
+        builder_.elementwise("sub", {shifted, builder_.elementwise("log", {sum})})};
+  }
+  if (op == "GlobalAveragePool" || op == "GlobalMaxPool") {
+    for (int64_t d = 2; d < rank; ++d) dims.push_back(d);
+    return std::vector<Ref>{op == "GlobalMaxPool" ? builder_.reduce("reduce_max", *x, dims, true)
+                                                  : builder_.mean(*x, dims, true)};
+  }
   if (op == "LayerNormalization" || op == "RMSNormalization" ||
       op == "SimplifiedLayerNormalization") {
     for (int64_t d = positive(integer(node, "axis", -1)); d < rank; ++d) dims.push_back(d);
@@ -407,8 +445,9 @@ Made Importer::made(const onnx::Node& node) {
                                                 "Split",     "Flatten", "Reshape",
                                                 "Expand",    "Squeeze", "Unsqueeze"};
   static const std::set<std::string> kReductions = {
-      "Softmax",   "ReduceSum",          "ReduceMean",       "ReduceMax",
-      "ReduceMin", "LayerNormalization", "RMSNormalization", "SimplifiedLayerNormalization"};
+      "Softmax",    "ReduceSum",          "ReduceMean",        "ReduceMax",
+      "ReduceMin",  "LayerNormalization", "RMSNormalization",  "SimplifiedLayerNormalization",
+      "LogSoftmax", "BatchNormalization", "GlobalAveragePool", "GlobalMaxPool"};
   static const std::set<std::string> kOthers = {
       "Identity", "Reciprocal", "Gelu", "Pow",         "Clip",    "Cast",           "Where", "Not",
       "And",      "Or",         "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal"};

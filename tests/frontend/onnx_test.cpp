@@ -173,6 +173,52 @@ std::vector<double> evaluated(const Graph& graph,
   return outputs.ok() ? (*outputs)[0] : std::vector<double>();
 }
 
+TEST(Onnx, NormalizationsPoolsAndLogarithmsAreWhatOnnxSays) {
+  const std::vector<double> x = {1, 2, 3, 6, -1, 0, 2, 5};
+  const std::map<std::string, std::vector<double>> values = {
+      {"x", x}, {"s", {2, 3}}, {"b", {0.5, -1}}, {"m", {1, 2}}, {"v", {4, 0.25}}};
+  const auto made = [&](const std::string& op, bool statistics, const std::vector<std::string>& y) {
+    onnx::Model model;
+    onnx::Graph& graph = *model.mutable_graph();
+    add_value(graph.add_inputs(), "x", {"1", "2", "4"});
+    std::vector<std::string> inputs = {"x"};
+    if (statistics) {
+      for (const char* name : {"s", "b", "m", "v"}) {
+        add_value(graph.add_inputs(), name, {"2"});
+        inputs.emplace_back(name);
+      }
+    }
+    add_value(graph.add_outputs(), "y", y);
+    add_node(graph, op, "it", inputs, "y");
+    const Result<Graph> read = graph_of_onnx(model.SerializeAsString(), {});
+    EXPECT_TRUE(read.ok()) << to_string(read.error());
+    return read.ok() ? evaluated(*read, values) : std::vector<double>(8);
+  };
+  const std::vector<double> normal = made("BatchNormalization", true, {"1", "2", "4"});
+  const std::vector<double> logs = made("LogSoftmax", false, {"1", "2", "4"});
+  const std::vector<double> mean = made("GlobalAveragePool", false, {"1", "2", "1"});
+  const std::vector<double> top = made("GlobalMaxPool", false, {"1", "2", "1"});
+  for (size_t c = 0; c < 2; ++c) {
+    double sum = 0, exps = 0;
+    for (size_t i = 4 * c; i < 4 * c + 4; ++i) sum += x[i], exps += std::exp(x[i]);
+    for (size_t i = 4 * c; i < 4 * c + 4; ++i) {
+      const double scale = values.at("s")[c] / std::sqrt(values.at("v")[c] + 1e-5);
+      EXPECT_NEAR(normal[i], (x[i] - values.at("m")[c]) * scale + values.at("b")[c], 1e-9);
+      EXPECT_NEAR(logs[i], x[i] - std::log(exps), 1e-9);
+    }
+    EXPECT_NEAR(mean[c], sum / 4, 1e-12);
+    EXPECT_EQ(top[c], x[4 * c + 3]);
+  }
+}
+
+TEST(Onnx, TypesThatNoTensorHasAreNamed) {
+  onnx::Model model = small_model();
+  model.mutable_graph()->mutable_inputs(0)->mutable_type()->mutable_tensor()->set_element(7);
+  const Result<Graph> read = graph_of_onnx(model.SerializeAsString(), {{"batch", 1}});
+  ASSERT_FALSE(read.ok());
+  EXPECT_EQ(read.error().message, "x has the type int64");
+}
+
 TEST(Onnx, BatchDimensionsOfAProductAreBroadcast) {
   struct Case {
     std::vector<std::string> a, b, y;
