@@ -134,7 +134,12 @@ class Descent {
     if (combinations() <= kFewCombinations) {
       try_all(0);
     } else if (near != nullptr) {
-      descend(nearest(*near), true);
+      const Position from = nearest(*near);
+      descend(from, true);
+      // Of a kernel that needed whole rows, and narrow tiles beside them: no single step leaves
+      // that.
+      if (best_at_ == from && good_enough_ == kInfinite && holds_rows(from))
+        descend(start(1), true);
     } else {
       // Where none of four very different choices fits, one descent decides.
       bool any = false;
@@ -175,6 +180,14 @@ class Descent {
     double product = 1;
     for (const auto& list : candidates_) product *= static_cast<double>(list.size());
     return product;
+  }
+
+  // Whether a loop has but one iteration there.
+  bool holds_rows(const Position& at) const {
+    for (size_t i = 0; i < plan_.splits.size(); ++i) {
+      if (plan_.splits[i].looped && at[i] > 0 && at[i] + 1 == candidates_[i].size()) return true;
+    }
+    return false;
   }
 
   // 0: the smallest tiles, which fit if any do; 1: middling ones; 2: whole loops, one element a

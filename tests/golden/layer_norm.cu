@@ -126,7 +126,7 @@ layer_norm_golden_k0(const sd::f16* __restrict__ X, const sd::f16* __restrict__ 
       for (int v = 0; v < 8; ++v) {
         vec[0][v] = sd::from_float<sd::f16>(o[v + r21 * 8]);
       }
-      sd::store_global(O + n * 4096 + h_20 + r21 * 2048, vec[0]);
+      sd::store_stream(O + n * 4096 + h_20 + r21 * 2048, vec[0]);
     }
   }
 }

@@ -116,7 +116,7 @@ softmax_golden_k0(const sd::f16* __restrict__ X, sd::f16* __restrict__ O) {
       for (int v = 0; v < 8; ++v) {
         vec[0][v] = sd::from_float<sd::f16>(o[v + r16 * 8]);
       }
-      sd::store_global(O + n * 4096 + k_15 + r16 * 2048, vec[0]);
+      sd::store_stream(O + n * 4096 + k_15 + r16 * 2048, vec[0]);
     }
   }
 }
