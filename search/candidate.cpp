@@ -125,16 +125,23 @@ Candidate candidate_of(MuGraph graph, std::string kind, const Machine& machine) 
 
 namespace {
 
-// Keeps what the kernels compute for tensor cores as wide as they compute it.  Whether there was
-// anything that would have been narrow.
-bool widen(GraphPlan& plan) {
+// Of what kernels compute for tensor cores: copies of sums, which grow with what they sum over, or
+// everything.
+enum class KeptWide { kSums, kAll };
+
+// Keeps that as wide as the kernels compute it.  Whether there was anything that would have been
+// narrow.
+bool widen(GraphPlan& plan, KeptWide what) {
   bool any = false;
   for (KernelPlan& k : plan.kernels) {
     const KernelProfile p = profile(plan.graph, k.kernel, k.wide);
     for (size_t i = 0; i < p.roles.size(); ++i) {
       const Role& role = p.roles[i];
       if (role.is_load || !role.is_operand || role.operand_dtype == DType::kF32) continue;
-      any |= k.wide.insert(k.kernel.computations[i].name).second;
+      const Computation& c = k.kernel.computations[i];
+      const bool copies = std::holds_alternative<LocalTerm>(k.kernel.terms[c.value]);
+      if (what == KeptWide::kSums && !copies) continue;
+      any |= k.wide.insert(c.name).second;
     }
   }
   return any;
@@ -161,12 +168,12 @@ void make_fit(const GraphPlan& plan, size_t k, std::vector<std::vector<int64_t>>
   }
 }
 
-// The structure in f32 at the best of its part counts: where numbers refuse what is stored in 16
-// bits, this is what is left of it.
-std::optional<Candidate> wide_candidate(const Structure& s, GraphPlan plan,
+// The structure with that in f32, at the best of its part counts: where numbers refuse what is
+// stored in 16 bits, this is what is left of it.
+std::optional<Candidate> wide_candidate(const Structure& s, GraphPlan plan, KeptWide what,
                                         const std::vector<std::vector<int64_t>>& counts,
                                         const Machine& machine, const Device& device) {
-  if (!widen(plan)) return {};
+  if (!widen(plan, what)) return {};
   std::optional<SizedKernels> best;
   std::vector<int64_t> best_counts;
   PlanSizer sizer(plan, machine);
@@ -180,8 +187,10 @@ std::optional<Candidate> wide_candidate(const Structure& s, GraphPlan plan,
   for (size_t k = 0; k < plan.kernels.size(); ++k) {
     make_fit(plan, k, best->tiles, best_counts, machine, device);
   }
-  return candidate_of(finish(std::move(plan), best->tiles, best_counts, machine), s.kind + " f32",
-                      machine);
+  MuGraph graph = finish(std::move(plan), best->tiles, best_counts, machine);
+  if (!fits_device(graph, device)) return {};
+  const char* suffix = what == KeptWide::kSums ? " f32 sums" : " f32";
+  return candidate_of(std::move(graph), s.kind + suffix, machine);
 }
 
 // The candidates of one structure, a choice of part counts at a time.
@@ -308,9 +317,10 @@ std::vector<Candidate> candidates_of(const Structure& s, const BankRun& run,
     const auto slower = [&](const Candidate& c) { return c.predicted_us > cluster->predicted_us; };
     out.insert(std::find_if(out.begin(), out.end(), slower), std::move(*cluster));
   }
-  if (auto wide = wide_candidate(s, std::move(plan), all_counts, machine, device)) {
-    if (fits_device(wide->graph, device)) out.push_back(std::move(*wide));
-  }
+  auto sums = wide_candidate(s, plan, KeptWide::kSums, all_counts, machine, device);
+  auto all = wide_candidate(s, std::move(plan), KeptWide::kAll, all_counts, machine, device);
+  if (sums && !(all && all->graph == sums->graph)) out.push_back(std::move(*sums));
+  if (all) out.push_back(std::move(*all));
   return out;
 }
 

@@ -28,8 +28,8 @@ Candidate candidate_of(MuGraph graph, std::string kind, const Machine& machine);
 
 // The structure at its best sizes and at some that are nearly as good, best first, each with exact
 // shared memory and registers that the device has; last, in f32 what it would keep in 16 bits for
-// tensor cores, if anything, which is slower and may be all that numbers allow.  At most one has
-// kernels that the blocks of clusters run.  Empty: none fits.
+// tensor cores, if anything: first sums alone, then all of it, which is slower and may be all that
+// numbers allow.  At most one has kernels that the blocks of clusters run.  Empty: none fits.
 std::vector<Candidate> candidates_of(const Structure& structure, const BankRun& run,
                                      const SearchSpace& space, const Machine& machine,
                                      const Device& device);

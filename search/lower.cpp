@@ -17,7 +17,12 @@
 namespace sundog::search {
 
 Lowerer::Lowerer(const Bank& bank, const TermTable& table)
-    : bank_(bank), table_(table), plan_(empty_plan(bank.program())) {}
+    : bank_(bank),
+      table_(table),
+      plan_(empty_plan(bank.program())),
+      narrow_is_f16_(
+          std::any_of(bank.program().inputs.begin(), bank.program().inputs.end(),
+                      [](const TensorDecl& input) { return input.dtype == DType::kF16; })) {}
 
 void Lowerer::clear() {
   const Program& program = bank_.program();
@@ -393,7 +398,8 @@ TermId KernelLowerer::compute(int rank, TermId value, Slot slot, uint32_t rescal
   for (AxisId f : factors) c.axes.push_back(f);
   c.value = value;
   c.rescale = rescale;
-  if ((term_class(rank).range & kUnboundedExp) != 0) plan_.wide.insert(c.name);
+  const bool unbounded = (term_class(rank).range & kUnboundedExp) != 0;
+  if (unbounded && parent_.narrow_is_f16_) plan_.wide.insert(c.name);
   const uint32_t id = static_cast<uint32_t>(k.computations.size());
   k.computations.push_back(std::move(c));
   slots_[slot].push_back({Compute{id}});

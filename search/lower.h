@@ -33,6 +33,7 @@ class Lowerer {
   const Bank& bank_;
   const TermTable& table_;
   GraphPlan plan_;
+  bool narrow_is_f16_;               // of the 16-bit types of the inputs: less range than f32
   std::map<int, uint32_t> tensors_;  // of stored ranks
   std::map<AxisId, int> part_of_;    // bank part factor -> index into plan_.parts
 };

@@ -253,24 +253,27 @@ class Rewriter {
   }
 
   // A quotient of two sums over the same exp: the maximum of its argument over what the divisor
-  // sums leaves both and cancels, so the exponents may be made <= 0.
+  // sums leaves both and cancels, so the exponents may be made <= 0.  The divisor has to be a sum
+  // of the exp alone, of which the largest addend is 1 then.  With a factor besides, as in the
+  // sum[e](exp(q) * sum[k](exp(k))) of linear attention, that addend may be as small as the factor
+  // is there, and all others vanish before it: 0 / 0 where the unshifted sum is an ordinary number.
   void shift_exponentials(ClassId c, const View& v) {
     if (!v.reduced.empty() || (range(c) & kUnboundedExp) == 0) return;
     for (ClassId quotient : v.factors) {
       for (const View& r : views(quotient)) {
         if (r.kind != ViewKind::kReciprocal) continue;
         for (const View& divisor : views(r.factors[0])) {
-          if (divisor.kind != ViewKind::kProduct) continue;
-          for (ClassId e : divisor.factors) shift_exponential(c, v, quotient, divisor, e);
+          if (divisor.kind != ViewKind::kProduct || divisor.factors.size() != 1) continue;
+          shift_exponential(c, v, quotient, divisor);
         }
       }
     }
   }
 
-  void shift_exponential(ClassId c, const View& v, ClassId quotient, const View& divisor,
-                         ClassId e) {
+  void shift_exponential(ClassId c, const View& v, ClassId quotient, const View& divisor) {
+    const ClassId e = divisor.factors[0];
     const ClassId a = unbounded_exponent(e);
-    if (a == kNoClass || std::count(divisor.factors.begin(), divisor.factors.end(), e) != 1) return;
+    if (a == kNoClass) return;
     const AxisSet over = divisor.reduced & bank_[a].axes;
     if (over.empty()) return;
     for (ClassId dividend : v.factors) {

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+#include <vector>
+
 #include "core/schedule/memory_plan.h"
 #include "search/make_bank.h"
 #include "search/superoptimize.h"
@@ -28,7 +32,7 @@ TEST(CandidateTest, StructuresBecomeGraphsThatFit) {
   ASSERT_FALSE(found.empty());
   for (const auto& entry : found) {
     const auto candidates = candidates_of(entry.structure, made.run, space, machine, device);
-    EXPECT_LE(candidates.size(), 3u + 2);  // one in clusters and one in f32
+    EXPECT_LE(candidates.size(), 3u + 3);  // one in clusters and two in f32
     for (const Candidate& c : candidates) {
       EXPECT_TRUE(check(c.graph, program).ok());
       EXPECT_TRUE(c.kind.starts_with(entry.structure.kind)) << c.kind;
@@ -78,6 +82,68 @@ TEST(CandidateTest, WhatNumbersMayRefuseIsOfferedInF32) {
   }
   EXPECT_GT(narrow, 0);
   EXPECT_GT(wide, 0);
+}
+
+// What computations other than loads are stored as.
+std::set<DType> made_dtypes(const MuGraph& graph) {
+  std::set<DType> out;
+  for (const Kernel& k : graph.kernels) {
+    for (const Computation& made : k.computations) {
+      if (!std::holds_alternative<InputTerm>(k.terms[made.value])) out.insert(made.dtype);
+    }
+  }
+  return out;
+}
+
+std::vector<Candidate> candidates_of(const std::string& text) {
+  SearchOptions options;
+  options.max_states = 3000;
+  options.top_k = 100;
+  auto report = superoptimize(parse(text), *find_device("h200"), {}, options);
+  EXPECT_TRUE(report.ok());
+  return std::move(report->candidates);
+}
+
+// A sum that is an operand of another product grows with what it sums over, where its addends fit:
+// it alone is offered in f32, too.
+TEST(CandidateTest, SumsAloneAreOfferedInF32) {
+  int sums = 0;
+  for (const Candidate& c : candidates_of(R"(program p(g = 16, q = 512, k = q, e = 64, f = 64) {
+  input Q: f16[g, q, e]
+  input K: f16[g, k, e]
+  input V: f16[g, k, f]
+  kv[g, e, f] = sum[k](relu(K) * V)
+  y[g, q, f] = sum[e](relu(Q) * kv)
+  output y: f16[g, q, f]
+})")) {
+    if (!c.kind.ends_with(" f32 sums")) continue;
+    ++sums;
+    EXPECT_TRUE(made_dtypes(c.graph).contains(DType::kF16)) << c.structure;
+    for (const Kernel& k : c.graph.kernels) {
+      for (const Computation& made : k.computations) {
+        if (!std::holds_alternative<LocalTerm>(k.terms[made.value])) continue;
+        EXPECT_EQ(made.dtype, DType::kF32) << c.structure;
+      }
+    }
+  }
+  EXPECT_GT(sums, 0);
+}
+
+// An exp without a bound overflows f16 and not bf16.
+TEST(CandidateTest, UnboundedExponentialsAreNarrowInBf16Alone) {
+  for (const DType dtype : {DType::kF16, DType::kBF16}) {
+    const std::string t(name(dtype));
+    int narrow = 0, fused = 0;
+    for (const Candidate& c : candidates_of(
+             "program p(g = 16, k = 512, e = 64, f = 64) {\n  input K: " + t +
+             "[g, k, e]\n  input V: " + t +
+             "[g, k, f]\n  y[g, e, f] = sum[k](exp(K) * V)\n  output y: f32[g, e, f]\n}")) {
+      fused += c.kind == "unfused" ? 0 : 1;
+      narrow += made_dtypes(c.graph).contains(dtype) ? 1 : 0;
+    }
+    EXPECT_GT(fused, 0);
+    EXPECT_EQ(narrow > 0, dtype == DType::kBF16) << t;
+  }
 }
 
 // A row of which several values are kept in registers fits with more warps only, and the sizes that

@@ -80,6 +80,32 @@ TEST(RewriteTest, SafeAndUnsafeSoftmaxAreTwoTerms) {
   EXPECT_NE(bank[(*outputs)[1]].range & kUnboundedExp, 0);
 }
 
+// Where the divisor is a sum of products of exps, no addend of it is 1 once maxima are taken off.
+TEST(RewriteTest, OnlySumsOfAnExpAloneAreShifted) {
+  const auto has_maximum = [](const char* weights) {
+    const Program program = parse(std::string(R"(program p(q = 4, k = 256, e = 8, f = 5) {
+  input Q: f16[q, e]
+  input K: f16[k, e]
+  input V: f16[k, f]
+  w[q, k] = )") + weights + R"(
+  y[q, f] = sum[k](w * V) / sum[k](w)
+  output y: f16[q, f]
+})");
+    Bank bank(program, {});
+    EXPECT_TRUE(import_program(bank).ok());
+    EXPECT_EQ(saturate(bank, {}, kNever).wrong, 0);
+    for (ClassId c = 0; c < bank.size(); ++c) {
+      for (const View& v : bank[c].views) {
+        if (v.kind == ViewKind::kMax) return true;
+      }
+    }
+    return false;
+  };
+  EXPECT_TRUE(has_maximum("exp(sum[e](Q * K))"));
+  EXPECT_FALSE(has_maximum("sum[e](exp(Q) * exp(K))"));
+  EXPECT_FALSE(has_maximum("exp(sum[e](Q * K)) * sum[e](K)"));
+}
+
 TEST(RewriteTest, EqualTermsAreOneClass) {
   const Program program = parse(R"(program twice(n = 4, h = 256, d = 8) {
   input x: f16[n, h]
