@@ -17,8 +17,9 @@ namespace sundog::search {
 namespace {
 
 constexpr float kInfinite = std::numeric_limits<float>::infinity();
-constexpr size_t kMostChoices = 24;          // of part counts
-constexpr double kOutclassed = 1.3;          // times what it has to be, at sizes of another kernel
+constexpr size_t kMostChoices = 24;  // of part counts
+constexpr double kOutclassed = 1.3;  // times what it has to be, at sizes of another kernel
+constexpr double kNoEvidence = 4;    // times what is wanted: sizes of a kernel too slow for it
 constexpr double kNotWorthDescending = 1.5;  // times the least of other part counts
 
 }  // namespace
@@ -151,7 +152,9 @@ void KernelPricer::note_sizes(const Price& price, GoodSizesByKey& sizes) {
   for (uint64_t key : {price.cut, price.rivals}) keep_better(key, good, sizes);
 }
 
-// At the best sizes of a rival, or of any kernel that is cut alike.
+// At the best sizes of a rival, or of any kernel that is cut alike, or at smaller ones where this
+// one does not fit at those: that it does not fit says nothing of how long it takes.  Neither do
+// sizes at which the kernel that they are of is far from wanted.
 bool KernelPricer::is_outclassed(KernelPlan& plan, const KernelProfile& profile,
                                  const std::vector<Part>& parts, const GoodSizes* rival,
                                  const GoodSizes* alike, double most_us) const {
@@ -159,6 +162,8 @@ bool KernelPricer::is_outclassed(KernelPlan& plan, const KernelProfile& profile,
   const double limit = rival != nullptr ? std::min<double>(most_us, rival->us) : most_us;
   const GoodSizes* best = rival != nullptr ? rival : alike;
   if (best == nullptr) return false;
+  const bool possible = most_us > structure_bound(machine_, 1, 0);
+  if (possible && best->us > kNoEvidence * most_us) return false;
   if (plan.library && plan.library->us <= kOutclassed * limit) return false;
   return price_at(plan, profile, counts_of(best->choice, parts), machine_, best->tiles) >
          kOutclassed * limit;

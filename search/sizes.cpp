@@ -150,7 +150,13 @@ class Descent {
     return SizedKernel{best_, tiles_at(best_at_)};
   }
 
-  double at(const std::vector<int64_t>& tiles) { return price_of(nearest(tiles)); }
+  // At those tiles, or, where a block does not fit with them, at smaller ones.
+  double at(const std::vector<int64_t>& tiles) {
+    Position at = nearest(tiles);
+    double us = price_of(at);
+    while (us == kInfinite && shrink(at)) us = price_of(at);
+    return us;
+  }
 
   std::vector<SizedKernel> run_all(size_t most) {
     keep_all_ = true;
@@ -219,6 +225,20 @@ class Descent {
       at.push_back(pick);
     }
     return at;
+  }
+
+  // Makes the tile smaller that is longest; false: none can be.
+  bool shrink(Position& at) const {
+    size_t longest = at.size();
+    for (size_t i = 0; i < plan_.splits.size(); ++i) {
+      if (at[i] == 0) continue;
+      if (longest == at.size() || candidates_[i][at[i]] > candidates_[longest][at[longest]]) {
+        longest = i;
+      }
+    }
+    if (longest == at.size()) return false;
+    --at[longest];
+    return true;
   }
 
   // Takes candidate `pick` for number i.

@@ -40,7 +40,8 @@ std::optional<SizedKernel> size_kernel(
 // kernel without blocks costs nothing whatever its tiles are, and must be one that can be emitted.
 std::vector<int64_t> priced_extents(const Kernel& kernel);
 
-// What the kernel costs with those tiles, or those nearest that there are; infinite: does not fit.
+// What the kernel costs with those tiles, or those nearest that there are, or smaller ones where it
+// does not fit with these; infinite: it fits with none.
 double price_at(KernelPlan& plan, const KernelProfile& profile,
                 const std::vector<int64_t>& part_counts, const Machine& machine,
                 const std::vector<int64_t>& tiles);
