@@ -15,8 +15,8 @@
 namespace sundog::search {
 namespace {
 
-constexpr int kMostReductions = 6;  // of one part
-constexpr int kMostProducts = 3;
+constexpr size_t kMostReductions = 6;  // of one part
+constexpr size_t kMostProducts = 3;
 constexpr size_t kMostPlaces = 12;  // where a cut is considered
 
 bool is_product(const Program& program, TermId t) {
@@ -115,6 +115,27 @@ class Partitioner {
   bool needs_cut() const { return needs_cut_; }
 
   std::vector<Partition> run(size_t most) {
+    std::vector<Partition> out;
+    if (may_fit()) out = in_turn(most);
+    if (needs_cut_) out.push_back(apart());
+    std::stable_sort(out.begin(), out.end(), [](const Partition& a, const Partition& b) {
+      return a.estimate_us < b.estimate_us;
+    });
+    return out;
+  }
+
+ private:
+  // Whether there are places enough to cut it into parts that are not too large.  What is longer is
+  // left at once: to weigh each place takes as long as the program is.
+  bool may_fit() const {
+    const auto products = std::count_if(reductions_.begin(), reductions_.end(),
+                                        [&](TermId r) { return is_product(program_, r); });
+    return reductions_.size() <= (kMostPlaces + 1) * kMostReductions &&
+           static_cast<size_t>(products) <= (kMostPlaces + 1) * kMostProducts;
+  }
+
+  // Parts that run one after the other, cut where it is cheapest.
+  std::vector<Partition> in_turn(size_t most) const {
     std::vector<int> places;
     for (int p = 1; p < static_cast<int>(reductions_.size()); ++p) places.push_back(p);
     if (places.size() > kMostPlaces) keep_narrowest(places);
@@ -141,14 +162,9 @@ class Partitioner {
       out.push_back(build(cuts));
       out.back().estimate_us = us;
     }
-    if (needs_cut_) out.push_back(apart());
-    std::stable_sort(out.begin(), out.end(), [](const Partition& a, const Partition& b) {
-      return a.estimate_us < b.estimate_us;
-    });
     return out;
   }
 
- private:
   int part_of(TermId t, const std::vector<int>& cuts) const {
     const int last = last_.at(t);
     if (last < 0) return -1;
@@ -265,12 +281,12 @@ class Partitioner {
 
   // No part is too large for a search, unless a single cut could not make it smaller.
   bool fits(const std::vector<int>& cuts) const {
-    int begin = 0;
+    size_t begin = 0;
     for (size_t i = 0; i <= cuts.size(); ++i) {
-      const int end = i < cuts.size() ? cuts[i] : static_cast<int>(reductions_.size());
-      int products = 0;
-      for (int r = begin; r < end; ++r) {
-        products += is_product(program_, reductions_[static_cast<size_t>(r)]) ? 1 : 0;
+      const size_t end = i < cuts.size() ? static_cast<size_t>(cuts[i]) : reductions_.size();
+      size_t products = 0;
+      for (size_t r = begin; r < end; ++r) {
+        products += is_product(program_, reductions_[r]) ? 1 : 0;
       }
       if (end - begin > kMostReductions || products > kMostProducts) return false;
       begin = end;

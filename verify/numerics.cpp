@@ -8,6 +8,7 @@
 #include "verify/numerics.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <set>
 #include <vector>
@@ -258,7 +259,8 @@ std::optional<Witness> difference(const SmallCase& small, Rounding rounding, Inp
 }  // namespace
 
 std::optional<Witness> find_witness(const SmallCase& small, Rounding rounding, uint64_t seed,
-                                    bool brief) {
+                                    bool brief, double seconds) {
+  const auto start = std::chrono::steady_clock::now();
   constexpr InputKind kKinds[] = {
       InputKind::kOrdinary,      InputKind::kCancelling,    InputKind::kLarge, InputKind::kOneHot,
       InputKind::kLargePositive, InputKind::kLargeNegative, InputKind::kHuge};
@@ -267,6 +269,8 @@ std::optional<Witness> find_witness(const SmallCase& small, Rounding rounding, u
     for (uint64_t s = 0; s < (brief ? 1 : kSeeds); ++s) {
       auto witness = difference(small, rounding, kind, seed + s);
       if (witness) return witness;
+      const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+      if (spent.count() > seconds) return std::nullopt;
     }
     if (brief) break;
   }

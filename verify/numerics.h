@@ -10,6 +10,7 @@
 // Where rounding to integers may fall either way in the program's own float32, either way is right.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -35,8 +36,10 @@ NumericsResult compare_numerics(const SmallCase& small, Rounding rounding, uint6
 
 // Looks for inputs on which the two differ in float64 by more than rounding explains: 2^-20 times
 // the change from float64 to float32 on either side, plus 10^-9 of the values; and by more than the
-// roundings of float64 can add up to.  `brief`: ordinary inputs of one seed alone.
+// roundings of float64 can add up to.  `brief`: ordinary inputs of one seed alone.  After `seconds`
+// no more inputs are tried.
 std::optional<Witness> find_witness(const SmallCase& small, Rounding rounding, uint64_t seed,
-                                    bool brief = false);
+                                    bool brief = false,
+                                    double seconds = std::numeric_limits<double>::infinity());
 
 }  // namespace sundog::verify

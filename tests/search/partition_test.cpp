@@ -88,6 +88,22 @@ TEST(PartitionTest, OneReductionIsNotCut) {
   EXPECT_TRUE(partitions(program, machine_of(h200()), true, 4).empty());
 }
 
+// Where a dozen cuts leave parts that are too large, nothing is weighed.
+TEST(PartitionTest, VeryLongProgramsAreLeftAtOnce) {
+  const auto parts_of = [](int norms) {
+    std::string text = "program p(n = 8, h = 64) {\n  input x0: f16[n, h]\n";
+    for (int i = 0; i < norms; ++i) {
+      const std::string x = "x" + std::to_string(i);
+      text += "  x" + std::to_string(i + 1) + "[n, h] = " + x + " * rsqrt(mean[h](" + x + " * " +
+              x + ") + 1)\n";
+    }
+    text += "  output y: f16[n, h] = x" + std::to_string(norms) + "\n}";
+    return partitions(parse(text), machine_of(h200()), true, 2).size();
+  };
+  EXPECT_EQ(parts_of(13), 2u);
+  EXPECT_EQ(parts_of(300), 0u);
+}
+
 // Gradients of rows and of columns share no blocks, whatever the order of the outputs; a norm and
 // its statistics do, and so do outputs that nothing is reduced for.
 TEST(PartitionTest, OutputsWithoutASharedGridComeApart) {

@@ -113,6 +113,13 @@ TEST(Witness, IsFoundForWhatDiffersAndOnlyForThat) {
   EXPECT_EQ((*actual)[0].values[at], w->actual);
 }
 
+// The two differ on huge inputs alone, which come last.
+TEST(Witness, IsNotLookedForForLong) {
+  const SmallCase small = pair(kHead + "x }", kHead + "clamp(x, -5000, 5000) }");
+  EXPECT_TRUE(find_witness(small, Rounding::kWide, 1).has_value());
+  EXPECT_FALSE(find_witness(small, Rounding::kWide, 1, false, 0).has_value());
+}
+
 TEST(FloatInputs, AreOfTheirKindDtypeAndRange) {
   const Program p = parsed(
       "program p(n = 8, k = 16) {\n input x: f16[n, k]\n input z: f32[n] in [0, 1]\n"
