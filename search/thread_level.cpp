@@ -8,7 +8,8 @@
 //    rows: that stays in registers (the probabilities of attention);
 //  - warps share a wide tile by rows and columns, a skinny one by the reduced axis, whose parts are
 //    added at the end: loads then stay wide however few rows there are;
-//  - what is read once stays in registers, the parts of attention that another kernel joins, too;
+//  - what is read once stays in registers, the parts of attention that another kernel joins, too,
+//    but for long rows of f32, which wait for their sums in shared memory where blocks queue;
 //    what several reductions' elements share is put in shared memory, and so is what a loop loads
 //    beside the operands of its products.
 #include "search/thread_level.h"
@@ -162,9 +163,31 @@ class Chooser {
     if (mma_operand && !role.is_load && !role.is_reduction) level_.dtype[i] = role.operand_dtype;
     if (mma_operand && stays_in_registers(i)) return;
     if (summed_by_threads(i)) return;
-    if (role.is_operand || (role.is_load && count(role.reuse) > 1) || comes_with_operands(i)) {
+    if (role.is_operand || (role.is_load && count(role.reuse) > 1) || comes_with_operands(i) ||
+        waits_in_shared(i)) {
       level_.storage[i] = Storage::kShared;
     }
+  }
+
+  // Long rows of words that are reduced and then read again, one after another by blocks that
+  // queue: copies that need no registers keep more of them under way.
+  bool waits_in_shared(uint32_t i) const {
+    constexpr double kLongRow = 8192, kQueue = 4;  // bytes, blocks an SM
+    constexpr int kCopy = 16;
+    const Role& role = roles_[i];
+    const Computation& c = kernel_.computations[i];
+    if (!role.is_load || role.loop >= 0 || bytes(c.dtype) < 4 || role.users.size() < 2)
+      return false;
+    if (role.aligned < kCopy || (role.row & role.tile).empty()) return false;
+    if (count(role.tile) * bytes(c.dtype) < kLongRow) return false;
+    double blocks = 1;
+    for (AxisId f : kernel_.grid) blocks *= static_cast<double>(extents_[f]);
+    if (blocks < kQueue * machine_.sms) return false;
+    const auto is_product = [](const Role& r) { return r.contraction.has_value(); };
+    return std::none_of(roles_.begin(), roles_.end(), is_product) &&
+           std::any_of(role.users.begin(), role.users.end(), [&](uint32_t user) {
+             return roles_[user].is_reduction && (roles_[user].tile & role.row).empty();
+           });
   }
 
   // Read by no products but short ones without tensor cores, outside of loops, of which each thread

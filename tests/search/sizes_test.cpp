@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -137,6 +138,27 @@ TEST(ThreadLevelTest, TheLongSideOfASkinnyProductIsTheMSide) {
   EXPECT_TRUE(choose_mma(64, 64, 64).use);
   EXPECT_EQ(choose_mma(64, 64, 64).padded, 64.0 * 64 * 64);
   EXPECT_FALSE(choose_mma(1, 1, 1).use);
+}
+
+// Of many blocks, long rows of f32 that are read again behind their sums wait in shared memory.
+TEST(ThreadLevelTest, LongRowsOfWordsWaitInSharedMemory) {
+  const auto storage = [](const std::string& program, std::map<std::string, int64_t> sizes) {
+    const auto report =
+        superoptimize(load(program, sizes), *find_device("h200"), SearchSpace(), SearchOptions());
+    EXPECT_TRUE(report.ok());
+    const Kernel& kernel = report->candidates.front().graph.kernels.front();
+    for (const Computation& c : kernel.computations) {
+      if (c.name == "xs") return c.storage;
+    }
+    ADD_FAILURE() << program;
+    return Storage::kReg;
+  };
+  EXPECT_EQ(storage("layer_norm_f32", {}), Storage::kShared);
+  EXPECT_EQ(storage("softmax_f32", {{"n", 2000}, {"k", 3000}}), Storage::kShared);
+  EXPECT_EQ(storage("layer_norm_f32", {{"n", 64}}), Storage::kReg);    // all blocks at once
+  EXPECT_EQ(storage("layer_norm_f32", {{"h", 1024}}), Storage::kReg);  // short rows
+  EXPECT_EQ(storage("layer_norm_f32", {{"h", 4097}}), Storage::kReg);  // rows that begin anywhere
+  EXPECT_EQ(storage("layer_norm", {}), Storage::kReg);                 // of 16 bits
 }
 
 TEST(RolesTest, AProductThatIsSummedIsAContraction) {
