@@ -267,6 +267,11 @@ TermId TermBuilder::reduction(const Expr& e, AxisSet bound) {
   if (!e.has_args || !(takes_eps && e.args.size() == 2)) {
     if (!wants(e, 1, e.text + "[h](x)" + (takes_eps ? " or rms[h](x, eps)" : ""))) return nothing();
   }
+  if (e.index.empty()) {
+    diagnostics_.fail(e.at, e.text + "[] reduces no axis",
+                      "write " + e.text + "[h](x) with the axes in brackets");
+    return nothing();
+  }
   std::vector<Ident> names;
   for (const Expr& axis : e.index) {
     if (!axis.is_plain_name()) {

@@ -279,29 +279,60 @@ class Partitioner {
     return static_cast<double>(bytes(tensor.dtype)) * static_cast<double>(element_count(tensor));
   }
 
-  // No part is too large for a search, unless a single cut could not make it smaller.
+  // Whether the reductions [begin, end) are not too many for a search.
+  bool part_fits(size_t begin, size_t end) const {
+    size_t products = 0;
+    for (size_t r = begin; r < end; ++r) products += is_product(program_, reductions_[r]) ? 1 : 0;
+    return end - begin <= kMostReductions && products <= kMostProducts;
+  }
+
   bool fits(const std::vector<int>& cuts) const {
     size_t begin = 0;
     for (size_t i = 0; i <= cuts.size(); ++i) {
       const size_t end = i < cuts.size() ? static_cast<size_t>(cuts[i]) : reductions_.size();
-      size_t products = 0;
-      for (size_t r = begin; r < end; ++r) {
-        products += is_product(program_, reductions_[r]) ? 1 : 0;
-      }
-      if (end - begin > kMostReductions || products > kMostProducts) return false;
+      if (!part_fits(begin, end)) return false;
       begin = end;
     }
     return true;
   }
 
+  // The narrowest places of all; if these lie so that some part stays too large, the narrowest of
+  // each stretch of the program; and if those do, parts as large as they may be.
   void keep_narrowest(std::vector<int>& places) const {
     std::vector<std::pair<double, int>> by_cost;
     for (int p : places) by_cost.push_back({estimate({p}), p});
+    std::vector<int> kept = narrowest(by_cost, kMostPlaces);
+    if (!fits(kept)) {
+      kept.clear();
+      for (size_t i = 0; i < kMostPlaces; ++i) {
+        const auto from = static_cast<std::ptrdiff_t>(i * places.size() / kMostPlaces);
+        const auto to = static_cast<std::ptrdiff_t>((i + 1) * places.size() / kMostPlaces);
+        kept.push_back(narrowest({by_cost.begin() + from, by_cost.begin() + to}, 1).front());
+      }
+    }
+    if (!fits(kept)) kept = largest_parts();
+    places = std::move(kept);
+  }
+
+  static std::vector<int> narrowest(std::vector<std::pair<double, int>> by_cost, size_t most) {
     std::stable_sort(by_cost.begin(), by_cost.end());
-    by_cost.resize(kMostPlaces);
-    places.clear();
+    by_cost.resize(most);
+    std::vector<int> places;
     for (const auto& [us, p] : by_cost) places.push_back(p);
     std::sort(places.begin(), places.end());
+    return places;
+  }
+
+  // Ends of parts, but the last.
+  std::vector<int> largest_parts() const {
+    std::vector<int> cuts;
+    size_t begin = 0;
+    for (size_t end = 1; end < reductions_.size() && cuts.size() < kMostPlaces; ++end) {
+      if (part_fits(begin, end + 1)) continue;
+      cuts.push_back(static_cast<int>(end));
+      begin = end;
+    }
+    return cuts;
   }
 
   // Terms of earlier parts that part `at` reads, by the part that makes them.

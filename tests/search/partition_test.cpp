@@ -101,6 +101,8 @@ TEST(PartitionTest, VeryLongProgramsAreLeftAtOnce) {
     return partitions(parse(text), machine_of(h200()), true, 2).size();
   };
   EXPECT_EQ(parts_of(13), 2u);
+  // Places that are all alike; as many as the parts may have at most.
+  for (int norms : {14, 20, 40, 65, 78}) EXPECT_GE(parts_of(norms), 1u) << norms;
   EXPECT_EQ(parts_of(300), 0u);
 }
 
