@@ -168,12 +168,11 @@ void make_fit(const GraphPlan& plan, size_t k, std::vector<std::vector<int64_t>>
   }
 }
 
-// The structure with that in f32, at the best of its part counts: where numbers refuse what is
-// stored in 16 bits, this is what is left of it.
-std::optional<Candidate> wide_candidate(const Structure& s, GraphPlan plan, KeptWide what,
+// A structure that was widened, at the best of its part counts: where numbers refuse what is stored
+// in 16 bits, this is what is left of it.
+std::optional<Candidate> wide_candidate(const std::string& kind, GraphPlan plan,
                                         const std::vector<std::vector<int64_t>>& counts,
                                         const Machine& machine, const Device& device) {
-  if (!widen(plan, what)) return {};
   std::optional<SizedKernels> best;
   std::vector<int64_t> best_counts;
   PlanSizer sizer(plan, machine);
@@ -189,8 +188,7 @@ std::optional<Candidate> wide_candidate(const Structure& s, GraphPlan plan, Kept
   }
   MuGraph graph = finish(std::move(plan), best->tiles, best_counts, machine);
   if (!fits_device(graph, device)) return {};
-  const char* suffix = what == KeptWide::kSums ? " f32 sums" : " f32";
-  return candidate_of(std::move(graph), s.kind + suffix, machine);
+  return candidate_of(std::move(graph), kind, machine);
 }
 
 // The candidates of one structure, a choice of part counts at a time.
@@ -317,8 +315,16 @@ std::vector<Candidate> candidates_of(const Structure& s, const BankRun& run,
     const auto slower = [&](const Candidate& c) { return c.predicted_us > cluster->predicted_us; };
     out.insert(std::find_if(out.begin(), out.end(), slower), std::move(*cluster));
   }
-  auto sums = wide_candidate(s, plan, KeptWide::kSums, all_counts, machine, device);
-  auto all = wide_candidate(s, std::move(plan), KeptWide::kAll, all_counts, machine, device);
+  const bool any_sums = widen(plan, KeptWide::kSums);
+  const GraphPlan with_sums = any_sums ? plan : GraphPlan();
+  const bool more = widen(plan, KeptWide::kAll);
+  std::optional<Candidate> sums, all;
+  if (any_sums && more) {
+    sums = wide_candidate(s.kind + " f32 sums", with_sums, all_counts, machine, device);
+  }
+  if (any_sums || more) {
+    all = wide_candidate(s.kind + " f32", std::move(plan), all_counts, machine, device);
+  }
   if (sums && !(all && all->graph == sums->graph)) out.push_back(std::move(*sums));
   if (all) out.push_back(std::move(*all));
   return out;

@@ -116,7 +116,8 @@ class Partitioner {
 
   std::vector<Partition> run(size_t most) {
     std::vector<Partition> out;
-    if (may_fit()) out = in_turn(most);
+    // What is longer is left at once: to weigh each place takes as long as the program is.
+    if (fits(largest_parts())) out = in_turn(most);
     if (needs_cut_) out.push_back(apart());
     std::stable_sort(out.begin(), out.end(), [](const Partition& a, const Partition& b) {
       return a.estimate_us < b.estimate_us;
@@ -125,15 +126,6 @@ class Partitioner {
   }
 
  private:
-  // Whether there are places enough to cut it into parts that are not too large.  What is longer is
-  // left at once: to weigh each place takes as long as the program is.
-  bool may_fit() const {
-    const auto products = std::count_if(reductions_.begin(), reductions_.end(),
-                                        [&](TermId r) { return is_product(program_, r); });
-    return reductions_.size() <= (kMostPlaces + 1) * kMostReductions &&
-           static_cast<size_t>(products) <= (kMostPlaces + 1) * kMostProducts;
-  }
-
   // Parts that run one after the other, cut where it is cheapest.
   std::vector<Partition> in_turn(size_t most) const {
     std::vector<int> places;

@@ -58,11 +58,11 @@ Traffic read_of(const MuGraph& graph, const Role& role, uint32_t computation, ui
   t.computation = computation;
   for (const IndexExpr& e : index) t.index |= e.axis_set();
   t.times = role.loops;
-  t.row = innermost(graph.tensors[tensor].decl, index) - role.loops - grid;
-  t.run = contiguous(graph.tensors[tensor].decl, index, role.loops | grid);
   const DeviceTensor& device = graph.tensors[tensor];
+  t.row = (role.is_load ? role.row : innermost(device.decl, index)) - role.loops - grid;
+  t.run = contiguous(device.decl, index, role.loops | grid);
   t.element_bytes = bytes(device.decl.dtype);
-  t.aligned = aligned_bytes(device.decl, index);
+  t.aligned = role.is_load ? role.aligned : aligned_bytes(device.decl, index);
   t.in_cluster = device.role == TensorRole::kCluster;
   if (device.role == TensorRole::kInput) {
     t.tensor_bytes = t.element_bytes * static_cast<double>(element_count(device.decl));

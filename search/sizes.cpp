@@ -138,8 +138,9 @@ class Descent {
       descend(from, true);
       // Of a kernel that needed whole rows, and narrow tiles beside them: no single step leaves
       // that.
-      if (best_at_ == from && good_enough_ == kInfinite && holds_rows(from))
+      if (best_at_ == from && good_enough_ == kInfinite && holds_rows(from)) {
         descend(start(1), true);
+      }
     } else {
       // Where none of four very different choices fits, one descent decides.
       bool any = false;
@@ -316,10 +317,11 @@ class Descent {
         const Position before = at_;
         if (i == plan_.splits.size()) {
           evaluate();
-          // A choice of warps that makes no difference here would make one elsewhere.
-          if (!warps_vary_) move(i, 0);
-          moved |= at_ != before;
-          if (!warps_vary_) continue;
+          if (!warps_vary_) {  // here; elsewhere the choice would make a difference
+            move(i, 0);
+            moved |= at_ != before;
+            continue;
+          }
         }
         const Position best = warm ? walk(i, here) : best_of(i, here);
         move(i, best[i]);

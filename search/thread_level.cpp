@@ -18,6 +18,7 @@
 #include <cmath>
 
 #include "core/check.h"
+#include "core/schedule/kernel_plan.h"
 
 namespace sundog::search {
 namespace {
@@ -90,6 +91,7 @@ class Chooser {
 
  private:
   double count(AxisSet f) const { return tile_count(f, extents_); }
+  double blocks() const { return count(AxisSet::of(kernel_.grid)); }
 
   void choose_atom(uint32_t i) {
     const auto& c = roles_[i].contraction;
@@ -176,13 +178,10 @@ class Chooser {
     constexpr int kCopy = 16;
     const Role& role = roles_[i];
     const Computation& c = kernel_.computations[i];
-    if (!role.is_load || role.loop >= 0 || bytes(c.dtype) < 4 || role.users.size() < 2)
-      return false;
-    if (role.aligned < kCopy || (role.row & role.tile).empty()) return false;
+    if (!role.is_load || role.loop >= 0 || role.users.size() < 2) return false;
+    if (bytes(c.dtype) < 4 || role.aligned < kCopy || (role.row & role.tile).empty()) return false;
     if (count(role.tile) * bytes(c.dtype) < kLongRow) return false;
-    double blocks = 1;
-    for (AxisId f : kernel_.grid) blocks *= static_cast<double>(extents_[f]);
-    if (blocks < kQueue * machine_.sms) return false;
+    if (blocks() < kQueue * machine_.sms) return false;
     const auto is_product = [](const Role& r) { return r.contraction.has_value(); };
     return std::none_of(roles_.begin(), roles_.end(), is_product) &&
            std::any_of(role.users.begin(), role.users.end(), [&](uint32_t user) {
@@ -224,13 +223,11 @@ class Chooser {
     return false;
   }
 
-  // Whether a vector fills boxes of bulk copies (core/schedule/plan_bulk.cpp).
+  // Whether a vector fills boxes of bulk copies.
   bool copies_in_bulk(uint32_t i) const {
-    constexpr int kUnit = 16;
-    constexpr double kLongest = 256, kAlignment = 128;
-    const double length = count(roles_[i].tile);
-    return roles_[i].aligned >= kUnit && (length <= kLongest || std::fmod(length, kLongest) == 0) &&
-           std::fmod(length * bytes(kernel_.computations[i].dtype), kAlignment) == 0;
+    const auto length = static_cast<int64_t>(count(roles_[i].tile));
+    return roles_[i].aligned >= kBulkUnit && (length <= kLongestBox || length % kLongestBox == 0) &&
+           length * bytes(kernel_.computations[i].dtype) % kBulkAlignment == 0;
   }
 
   // Warps that each have all parts of the sums that they join, a line of sums at least.
@@ -261,14 +258,13 @@ class Chooser {
       }
     }
     if (!any) {
-      double blocks = 1;
-      for (AxisId f : kernel_.grid) blocks *= static_cast<double>(extents_[f]);
-      const double elements = blocks > machine_.sms ? kElementsPerThread : kElementsPerThreadAlone;
+      const bool queue = blocks() > machine_.sms;
+      const double elements = queue ? kElementsPerThread : kElementsPerThreadAlone;
       // More threads hold a row of which several values are kept.
       const double most = std::clamp<double>(most_joining_warps(), 1, kMostWarps);
       const auto warps = [&](int choice) {
         // Half as many at most: blocks of more than that wait for one another's barriers.
-        const double shared = blocks > machine_.sms ? std::min(choice, 2) : choice;
+        const double shared = queue ? std::min(choice, 2) : choice;
         const double threads = std::ceil(largest * shared / elements);
         return floor_power(std::clamp<double>(std::ceil(threads / 32), 1, most));
       };

@@ -77,6 +77,12 @@ struct RowSum {
   Layout a_layout;       // fragments, as in MmaPlan
 };
 
+// What bulk copies ask for.
+inline constexpr int64_t kLongestBox = 256;  // elements of a dimension that one copy takes
+inline constexpr size_t kMostBulkDims = 5;
+inline constexpr int64_t kBulkUnit = 16;        // bytes: of strides, addresses and rows of a box
+inline constexpr int64_t kBulkAlignment = 128;  // bytes: of a box in shared memory
+
 // A dimension of a tensor as a bulk copy sees it.
 struct BulkDim {
   int64_t extent = 1;  // of the tensor

@@ -23,7 +23,6 @@ namespace {
 
 constexpr int64_t kChunk = 16;   // bytes that one lane of ldmatrix reads
 constexpr int64_t kPanel = 128;  // bytes of the longest row that is swizzled
-constexpr int64_t kBulkAlignment = 128;
 
 int64_t round_up(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
 
@@ -154,8 +153,11 @@ class MemoryPass {
         dim.extent = dim.box;
         dim.index = {0, std::vector<int64_t>(dim.index.coefficients.size(), 0)};
         dims.push_back(dim);
-        if (d == 0) panels = outer;
-        if (d > 0) dims.push_back(outer);
+        if (d == 0) {
+          panels = outer;
+        } else {
+          dims.push_back(outer);
+        }
       } else {
         dims.push_back(dim);
       }

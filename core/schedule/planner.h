@@ -10,10 +10,6 @@
 
 namespace sundog::planning {
 
-inline constexpr int64_t kLongestBox = 256;  // elements of a dimension that one bulk copy takes
-inline constexpr size_t kMostBulkDims = 5;
-inline constexpr int64_t kBulkUnit = 16;  // bytes: of strides, addresses and rows of a box
-
 struct Context {
   const MuGraph& graph;
   const Kernel& kernel;

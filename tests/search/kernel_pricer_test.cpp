@@ -22,7 +22,9 @@ std::vector<PlacedKernel> kernels_of(BankFixture& f) {
 
 float least(const Price& p) { return *std::min_element(p.us.begin(), p.us.end()); }
 
-TEST(KernelPricerTest, WhatNoWantedStructureCanContainIsOutclassed) {
+// check(fixture, kernel, tables, pricer with these tables, the price that it gave the kernel)
+template <class Check>
+void for_each_priced(Check check) {
   BankFixture f(load("rms_norm", {{"b", 8}}));
   const std::vector<PlacedKernel> kernels = kernels_of(f);
   ASSERT_FALSE(kernels.empty());
@@ -30,6 +32,13 @@ TEST(KernelPricerTest, WhatNoWantedStructureCanContainIsOutclassed) {
     PlacementTables tables;
     KernelPricer pricer(f.bank(), f.table(), f.machine, f.space, tables);
     const Price first = pricer.price(1, k.body, k.shape);
+    check(f, k, tables, pricer, first);
+  }
+}
+
+TEST(KernelPricerTest, WhatNoWantedStructureCanContainIsOutclassed) {
+  for_each_priced([](BankFixture&, const PlacedKernel& k, PlacementTables& tables,
+                     KernelPricer& pricer, const Price& first) {
     EXPECT_FALSE(first.outclassed);  // nothing is known to compare it with
     PlacementNews news;
     news.good_sizes[first.cut] = {first.tiles[0], 0, first.us[0]};
@@ -40,19 +49,14 @@ TEST(KernelPricerTest, WhatNoWantedStructureCanContainIsOutclassed) {
     EXPECT_TRUE(pricer.price(3, k.body, k.shape).outclassed);
     EXPECT_EQ(pricer.counts().priced, 3u);
     EXPECT_EQ(pricer.counts().outclassed, 1u);
-  }
+  });
 }
 
 // Sizes with which the kernel does not fit, or that were bad for the kernel that they are of, do
 // not show that it is slow.
 TEST(KernelPricerTest, WhatDoesNotFitAtAnothersSizesIsNotOutclassedForThat) {
-  BankFixture f(load("rms_norm", {{"b", 8}}));
-  const std::vector<PlacedKernel> kernels = kernels_of(f);
-  ASSERT_FALSE(kernels.empty());
-  for (const PlacedKernel& k : kernels) {
-    PlacementTables tables;
-    KernelPricer pricer(f.bank(), f.table(), f.machine, f.space, tables);
-    const Price first = pricer.price(1, k.body, k.shape);
+  for_each_priced([](BankFixture& f, const PlacedKernel& k, PlacementTables&, KernelPricer&,
+                     const Price& first) {
     const std::vector<int64_t> whole(first.tiles[0].size(), 8192);
     const auto outclassed_at = [&](const std::vector<int64_t>& tiles, double us, double wanted) {
       PlacementTables others;
@@ -64,10 +68,10 @@ TEST(KernelPricerTest, WhatDoesNotFitAtAnothersSizesIsNotOutclassedForThat) {
       return with.price(2, k.body, k.shape).outclassed;
     };
     EXPECT_FALSE(outclassed_at(whole, 1, 1e6));  // it fits at smaller ones, and that is good enough
-    if (least(first) < 4 * f.machine.launch_us) continue;
+    if (least(first) < 4 * f.machine.launch_us) return;
     EXPECT_TRUE(outclassed_at(whole, 1, least(first) / 2));
     EXPECT_FALSE(outclassed_at(whole, 1000, least(first) / 2));
-  }
+  });
 }
 
 // The rule of kernels that are outclassed saves time and nothing else.
