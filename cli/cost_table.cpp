@@ -28,7 +28,14 @@ std::string cost_table(const MuGraph& graph, const Device& device) {
       std::snprintf(line.data(), line.size(), " %6.2f", us);
       out += line.data();
     }
-    out += "  " + kernel.name + "\n";
+    out += "  " + kernel.name;
+    if (p.trimmed_most > 0 && p.trimmed_mean < 1) {
+      std::snprintf(line.data(), line.size(),
+                    ": blocks run %.0f %% of their iterations, at most %.0f %%",
+                    100 * p.trimmed_mean, 100 * p.trimmed_most);
+      out += line.data();
+    }
+    out += "\n";
   }
   std::snprintf(line.data(), line.size(), "%8.2f  predicted\n", search::predict(graph, machine));
   return out + line.data();

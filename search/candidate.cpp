@@ -134,7 +134,7 @@ enum class KeptWide { kSums, kAll };
 bool widen(GraphPlan& plan, KeptWide what) {
   bool any = false;
   for (KernelPlan& k : plan.kernels) {
-    const KernelProfile p = profile(plan.graph, k.kernel, k.wide);
+    const KernelProfile p = profile(plan.graph, k);
     for (size_t i = 0; i < p.roles.size(); ++i) {
       const Role& role = p.roles[i];
       if (role.is_load || !role.is_operand || role.operand_dtype == DType::kF32) continue;
@@ -150,7 +150,7 @@ bool widen(GraphPlan& plan, KeptWide what) {
 std::vector<SizedKernel> variants(const GraphPlan& plan, size_t k,
                                   const std::vector<int64_t>& counts, const Machine& machine) {
   KernelPlan kernel = plan.kernels[k];
-  const KernelProfile p = profile(plan.graph, kernel.kernel, kernel.wide);
+  const KernelProfile p = profile(plan.graph, kernel);
   return size_variants(kernel, p, counts, machine, kMostVariants);
 }
 
@@ -208,7 +208,7 @@ class Offerer {
       // Placement looked no further than was needed to compare.
       KernelPlan& other = plan_.kernels[k];
       tiles_.push_back(s_.kernels[k].tiles[choice]);
-      const KernelProfile p = profile(plan_.graph, other.kernel, other.wide);
+      const KernelProfile p = profile(plan_.graph, other);
       const auto sized = size_kernel(other, p, counts, machine_);
       // A kernel that stores for later ones, too, may be none of a library's any more.
       const bool lost = is_library(tiles_[k]) && !other.library;

@@ -26,6 +26,7 @@ class Pricer {
       : p_(profile), extents_(extents), m_(machine), level_(level), known_(known) {
     choose_thread_level(kernel, profile.roles, extents, machine, warp_choice, level_);
     blocks_ = count(profile.grid);
+    if (!p_.trims.trimmed.empty()) note_trims();
     // Copies of a loop within a loop are made by threads, and so are those of rows that begin
     // anywhere.
     pipelines_ = pipelines();
@@ -51,6 +52,23 @@ class Pricer {
 
  private:
   double count(AxisSet f) const { return tile_count(f, extents_); }
+
+  void note_trims() {
+    iterations_ = iterations_at(p_.trims, extents_);
+    double all = 0, run = 0;
+    for (size_t l = 0; l < p_.loop_sets.size(); ++l) {
+      all += count(p_.loop_sets[l]);
+      run += count(p_.loop_sets[l]) * iterations_.share[l];
+    }
+    out_.trimmed_mean = run / std::max(all, 1.0);
+    out_.trimmed_most = out_.trimmed_mean * iterations_.longest;
+  }
+
+  // What of the iterations of a loop, and of those around it, a block runs in the mean.
+  double share(int loop) const {
+    return loop < 0 || iterations_.share.empty() ? 1 : iterations_.share[static_cast<size_t>(loop)];
+  }
+  double turns(const Role& role) const { return count(role.loops) * share(role.loop); }
 
   double storage_bytes(uint32_t i) const {
     return count(p_.roles[i].tile) * static_cast<double>(bytes(level_.dtype[i]));
@@ -103,7 +121,7 @@ class Pricer {
         fixed += size;
         if (windowed(i)) {
           window_bytes_ += size;
-          windowed_turns_ = std::max(windowed_turns_, count(role.loops));
+          windowed_turns_ = std::max(windowed_turns_, turns(role));
           held += kWindowRegisters * size;
         } else if (looped(i)) {
           note_register_load(role, size);
@@ -151,7 +169,10 @@ class Pricer {
   }
 
   // What does not fit registers goes through the first-level cache, in each iteration.
-  void spill() { shared_ += spilled_bytes_ * 32.0 * level_.warps * blocks_ * count(p_.loops); }
+  void spill() {
+    const double run = count(p_.loops) * out_.trimmed_mean;
+    shared_ += spilled_bytes_ * 32.0 * level_.warps * blocks_ * run;
+  }
 
   void use_stages(int stages) {
     out_.stages = stages;
@@ -172,14 +193,13 @@ class Pricer {
   }
 
   void note_register_load(const Role& role, double size) {
-    const double times = count(role.loops);
-    if (times <= 1) {
+    if (count(role.loops) <= 1) {
       prologue_bytes_ += size;
       return;
     }
     register_stage_ += size;
-    double& turns = loaded_[static_cast<size_t>(role.loop) % loaded_.size()];
-    turns = std::max(turns, times);
+    double& most = loaded_[static_cast<size_t>(role.loop) % loaded_.size()];
+    most = std::max(most, turns(role));
   }
 
   // Parts of warps are added when a value is finished: behind the loops that it accumulates over,
@@ -240,7 +260,7 @@ class Pricer {
     for (uint32_t i = 0; i < p_.roles.size(); ++i) {
       if (repeated(i)) continue;
       const Role& role = p_.roles[i];
-      const double times = blocks_ * count(role.loops);
+      const double times = blocks_ * turns(role);
       const double elements = times * count(role.tile | role.reduced);
       if (level_.mma[i].warpgroup) {
         tensor_ += times * level_.mma[i].padded / m_.warpgroup_gain;
@@ -257,13 +277,13 @@ class Pricer {
         shared_ += times * storage_bytes(i);
         meets_ = meets_ || !role.is_load;
       }
-      if (in_turn(i) && count(role.loops) > 1) steps_ += count(role.loops);
+      if (in_turn(i) && count(role.loops) > 1) steps_ += turns(role);
       const bool alone = !level_.mma[i].use && count(role.reduced) > 32;
       if (alone && count(role.loops) == 1) serial_us_ += reduce_us();
       if (alone && count(role.loops) > 1 && !role.accumulated.empty()) ended_ = true;
       if (level_.mma[i].use && !level_.mma[i].warpgroup) {
         const double atoms = level_.mma[i].padded / kAtom / level_.warps;
-        chain_us_ += count(role.loops) * atoms * kAtomUs;
+        chain_us_ += turns(role) * atoms * kAtomUs;
       }
       add_rows(i);
     }
@@ -360,10 +380,11 @@ class Pricer {
       if (t.is_store) turn(t);
       if (t.is_store && unaligned(t)) {
         // One by one.
-        const double elements = blocks_ * count((t.index | t.times) - p_.grid);
+        const double elements = blocks_ * count((t.index | t.times) - p_.grid) * share(t.loop);
         alu_ += elements * kStoreSlots;
       }
-      const double moved = blocks_ * count((t.index | t.times) - p_.grid) * t.element_bytes;
+      const double accesses = blocks_ * count((t.index | t.times) - p_.grid) * share(t.loop);
+      const double moved = accesses * t.element_bytes;
       if (t.in_cluster) {
         shared_ += moved * (t.is_store ? 1 : kRemoteTurns);
         continue;
@@ -425,6 +446,12 @@ class Pricer {
     return far || !near;
   }
 
+  // Blocks that the busiest of some places works through, in those of the mean: `even` where all
+  // are alike.
+  double busiest(double of, double even) const {
+    return iterations_.longest > 1 ? busiest_place(iterations_, blocks_, of) : even;
+  }
+
   double reduce_us() const { return kReduceUs + kReduceWarpUs * level_.warps; }
 
   // Behind the loops, what warps have of the same sums is added up; all sums at one barrier.
@@ -436,9 +463,10 @@ class Pricer {
   double total() {
     const double busy = std::min(blocks_, places());
     const double per_sm = std::ceil(blocks_ / places() * out_.resident);
-    const double waves = std::max(1.0, std::ceil(blocks_ / places()));
+    const bool queue_up = blocks_ > places();
+    const double waves = busiest(places(), std::max(1.0, std::ceil(blocks_ / places())));
     // The busiest SM works through its blocks; too few warps on it leave issue slots empty.
-    const double load = per_sm * m_.sms / std::max(blocks_, 1.0);
+    const double load = busiest(m_.sms, per_sm) * m_.sms / std::max(blocks_, 1.0);
     const double warps = level_.warps * std::min<double>(out_.resident, per_sm);
     const double slow = load * std::max(1.0, kWarpsToFill / warps);
     // Warps of a block go through products, exponentials and sums one after the other: with few of
@@ -468,7 +496,7 @@ class Pricer {
     // What is loaded at once by blocks that all run at once waits for memory once, which is the
     // fill.
     const double looped = stage_bytes_ + window_bytes_;
-    const bool streams = waves > 1 || looped + register_stage_ > 0;
+    const bool streams = queue_up || looped + register_stage_ > 0;
     const double idle = bulk_ && stage_bytes_ > 0 ? kIdleShareBulk : kIdleShare;
     // Requests of all SMs that queue for long get in each other's way.
     const double queue = std::max(0.0, staged * busy / m_.sms / kLongQueue - 1);
@@ -482,7 +510,7 @@ class Pricer {
       const double rest = std::max(0.0, prologue_bytes_ * busy / m_.sms - kSingleShot);
       queued = rest * m_.sms / hbm_rate(m_, kSingleShot);
     }
-    double hbm = std::max(moved, queued) * (waves > 1 ? 1 + last_wave_loss(in_flight) : 1);
+    double hbm = std::max(moved, queued) * (queue_up ? 1 + last_wave_loss(in_flight) : 1);
     // The more of them there are, the more SMs have more than their share and others none.
     if (known_.cluster > 1) hbm *= 1 + kClusterSpread * used;
     // Without stages windows are not fetched ahead either.
@@ -503,7 +531,7 @@ class Pricer {
     for (double x : t) sum += x, most = std::max(most, x);
     // Where blocks queue one starts while others run, if these keep the memory busy.
     const double share = rate / hbm_peak(m_);
-    if (waves > 1 && most > t[4]) sum -= share * t[4];
+    if (queue_up && most > t[4]) sum -= share * t[4];
     // Of a bulk stage the first rows come long before the last.
     const double pipeline_fill = looped * busy / rate * (bulk_ ? 0.5 : 1);
     // With few stages the copies of the next wait until all threads have read the last.
@@ -523,6 +551,7 @@ class Pricer {
   ThreadLevel& level_;
   const Known& known_;
   KernelPrice out_;
+  Iterations iterations_;  // none where all blocks run all
   int least_stages_ = 1, most_stages_ = 1;
   double pipelines_ = 1;
   bool bulk_ = false;

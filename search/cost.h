@@ -16,9 +16,11 @@
 #include <vector>
 
 #include "core/mugraph.h"
+#include "search/kernel_plan.h"
 #include "search/machine.h"
 #include "search/roles.h"
 #include "search/thread_level.h"
+#include "search/trimmed.h"
 
 namespace sundog::search {
 
@@ -28,6 +30,7 @@ struct Traffic {
   uint32_t computation = 0;
   AxisSet index;  // factors that the index runs over
   AxisSet times;  // loops around the access
+  int loop = -1;  // the innermost of them, counted in order
   AxisSet row;    // tile factors along the dimension that is contiguous in memory
   AxisSet run;    // those along which a block moves over neighbours in memory
   double element_bytes = 4;
@@ -46,11 +49,14 @@ struct KernelProfile {
   std::vector<AxisSet> loop_sets;    // for each loop: its factor and those of the loops around it
   std::vector<AxisId> loop_factors;  // for each loop
   AxisSet loops;
+  Trims trims;
 };
 
 // `wide`: computations that are not stored narrower than f32.
 KernelProfile profile(const MuGraph& graph, const Kernel& kernel,
                       const std::set<std::string>& wide = {});
+// Of a kernel whose sizes are open, with its loops trimmed as they will be.
+KernelProfile profile(const MuGraph& graph, const KernelPlan& plan);
 
 struct KernelPrice {
   bool fits = false;
@@ -60,6 +66,8 @@ struct KernelPrice {
   int resident = 1;  // blocks an SM holds
   int warps = 4;
   bool warps_vary = false;  // warp_choice matters
+  double trimmed_mean = 1;  // of the iterations of its loops: what a block runs of them,
+  double trimmed_most = 1;  // and the longest block, where masks trim them
   // Time by resource, us: memory, L2, shared memory, tensor cores, ALU, SFU, dependent steps,
   // blocks.
   std::array<double, 8> by_resource{};

@@ -177,7 +177,7 @@ Price KernelPricer::work_out(const KernelBody& body, const KernelShape& shape, d
   lowerer_.clear();
   lowerer_.add_kernel(body, shape, {});
   KernelPlan& plan = lowerer_.plan().kernels[0];
-  const KernelProfile p = profile(lowerer_.plan().graph, plan.kernel, plan.wide);
+  const KernelProfile p = profile(lowerer_.plan().graph, plan);
   const auto& parts = lowerer_.plan().parts;
   out.cut = mix(plan.splits.size(), shape.inner_factors.bits());
   for (const Split& s : plan.splits) {

@@ -24,21 +24,23 @@ AxisSet contiguous(const TensorDecl& decl, const std::vector<IndexExpr>& index, 
 }
 
 void add_stores(const MuGraph& graph, const Kernel& kernel, const std::vector<Statement>& body,
-                AxisSet around, KernelProfile& out) {
+                AxisSet around, int loop_around, KernelProfile& out) {
   for (const Statement& s : body) {
     if (const auto* loop = std::get_if<Loop>(&s.node)) {
       AxisSet inside = around;
       inside.insert(loop->factor);
+      const int own = static_cast<int>(out.loop_sets.size());
       out.loop_sets.push_back(inside);
       out.loop_factors.push_back(loop->factor);
       out.loops |= inside;
-      add_stores(graph, kernel, loop->body, inside, out);
+      add_stores(graph, kernel, loop->body, inside, own, out);
     } else if (const auto* store = std::get_if<Store>(&s.node)) {
       Traffic t;
       t.tensor = store->tensor;
       t.computation = store->computation;
       for (const IndexExpr& e : store->index) t.index |= e.axis_set();
       t.times = around;
+      t.loop = loop_around;
       const TensorDecl& decl = graph.tensors[store->tensor].decl;
       t.row = innermost(decl, store->index) - around - out.grid;
       t.run = contiguous(decl, store->index, around | out.grid);
@@ -58,6 +60,7 @@ Traffic read_of(const MuGraph& graph, const Role& role, uint32_t computation, ui
   t.computation = computation;
   for (const IndexExpr& e : index) t.index |= e.axis_set();
   t.times = role.loops;
+  t.loop = role.loop;
   const DeviceTensor& device = graph.tensors[tensor];
   t.row = (role.is_load ? role.row : innermost(device.decl, index)) - role.loops - grid;
   t.run = contiguous(device.decl, index, role.loops | grid);
@@ -89,10 +92,17 @@ KernelProfile profile(const MuGraph& graph, const Kernel& kernel,
       out.traffic.push_back(read_of(graph, role, i, in.tensor, in.index, out.grid));
     }
   }
-  add_stores(graph, kernel, kernel.body, {}, out);
+  add_stores(graph, kernel, kernel.body, {}, -1, out);
   // Within one body equal terms are one computation.
   out.repeats = out.loop_sets.size() > 1 ? repeats(kernel)
                                          : std::vector<uint32_t>(kernel.computations.size(), kNone);
+  out.trims = trims_of(kernel, axis_extents(graph));
+  return out;
+}
+
+KernelProfile profile(const MuGraph& graph, const KernelPlan& plan) {
+  KernelProfile out = profile(graph, plan.kernel, plan.wide);
+  out.trims = trims_to_come(plan.kernel, axis_extents(graph));
   return out;
 }
 

@@ -9,7 +9,7 @@ namespace sundog::search {
 PlanSizer::PlanSizer(GraphPlan& plan, const Machine& machine, SizeStart start)
     : plan_(plan), machine_(machine), start_(start), last_(plan.kernels.size()) {
   for (const KernelPlan& k : plan.kernels) {
-    profiles_.push_back(profile(plan.graph, k.kernel, k.wide));
+    profiles_.push_back(profile(plan.graph, k));
   }
 }
 

@@ -12,6 +12,7 @@
 #include <functional>
 #include <set>
 
+#include "search/trimmed.h"
 #include "search/work.h"
 
 namespace sundog::search {
@@ -56,7 +57,9 @@ class Ranker {
  public:
   Ranker(const Bank& bank, const std::vector<ClassId>& outputs, const Machine& machine,
          bool store_anything)
-      : bank_(bank), outputs_(outputs), machine_(machine), store_anything_(store_anything) {}
+      : bank_(bank), outputs_(outputs), machine_(machine), store_anything_(store_anything) {
+    note_masks();
+  }
 
   TermTable run() {
     state_.assign(bank_.size(), State::kNew);
@@ -137,12 +140,40 @@ class Ranker {
     for (RankedTerm& t : table_.terms) measure(t);
   }
 
+  // What masks leave of the index space of their axes: loops are trimmed to it.
+  void note_masks() {
+    const Program& program = bank_.program();
+    std::vector<TermId> roots;
+    for (const Output& o : program.outputs) roots.push_back(o.value);
+    std::vector<IndexCondition> masks;
+    for (TermId t : reachable(program.terms, roots)) {
+      const auto* select = std::get_if<SelectTerm>(&program.terms[t]);
+      if (select == nullptr) continue;
+      if (!std::holds_alternative<ConstantTerm>(program.terms[select->otherwise])) continue;
+      masks.push_back(select->condition);
+      masked_ |= select->condition.expr.axis_set();
+    }
+    std::vector<int64_t> extents;
+    for (const Axis& a : program.axes) extents.push_back(a.extent);
+    if (!masks.empty()) kept_ = kept_share(masks, extents);
+  }
+
+  bool has_masked(AxisSet axes) const {
+    for (AxisId base : masked_) {
+      const BaseAxis& b = bank_.base(base);
+      const AxisSet own = b.whole != kNoAxis ? AxisSet::of(b.whole) : b.all;
+      if ((axes & own).empty()) return false;
+    }
+    return !masked_.empty();
+  }
+
   // What the node takes at least, if nothing is computed twice.  A product may be the inside of a
   // matrix product, and a sum is fused with what it sums.
   WorkTime work_of_node(const Node& n) const {
     AxisSet axes;
     for (ClassId o : n.operands) axes |= bank_[o].axes;
-    const double count = domain(bank_, axes, machine_);
+    double count = domain(bank_, axes, machine_);
+    if (has_masked(axes)) count *= kept_;
     switch (n.kind) {
       case NodeKind::kProduct:
         return {count / tensor_peak(machine_), 0, 0};
@@ -280,6 +311,8 @@ class Ranker {
   const std::vector<ClassId>& outputs_;
   const Machine& machine_;
   const bool store_anything_;
+  AxisSet masked_;   // axes of the program that masks name
+  double kept_ = 1;  // of their index space
   std::vector<State> state_;
   std::vector<std::vector<Node>> nodes_;
   std::vector<ClassId> order_;

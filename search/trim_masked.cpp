@@ -42,30 +42,17 @@ Masked with_common(const Masked& a, const Masked& b) {
   return common;
 }
 
-class Trimmer {
+class MaskFinder {
  public:
-  explicit Trimmer(Kernel& kernel) : kernel_(kernel) {}
+  explicit MaskFinder(const Kernel& kernel) : kernel_(kernel) {}
 
-  void run() { walk(kernel_.body); }
-
- private:
-  void walk(std::vector<Statement>& body) {
-    for (Statement& s : body) {
-      auto* loop = std::get_if<Loop>(&s.node);
-      if (loop == nullptr) continue;
-      around_.insert(loop->factor);
-      walk(loop->body);
-      trim(*loop);
-      around_.erase(loop->factor);
-    }
-  }
-
-  void trim(Loop& loop) {
+  // Those that all accumulators of the loop have in common.
+  std::vector<IndexCondition> of(const Loop& loop) {
     values_.clear();
     std::optional<Masked> common;  // of the loop's accumulators
     for (const Statement& s : loop.body) {
       const auto* compute = std::get_if<Compute>(&s.node);
-      if (compute == nullptr) return;
+      if (compute == nullptr) return {};
       const Computation& c = kernel_.computations[compute->computation];
       const auto* reduce = std::get_if<ReduceTerm>(&kernel_.terms[c.value]);
       const Masked m = masked(reduce == nullptr ? c.value : reduce->operand);
@@ -74,20 +61,22 @@ class Trimmer {
       values_[compute->computation] = accumulates ? Masked() : m;
       if (!accumulates) continue;
       const Kind needed = reduce->kind == ReduceKind::kMax ? Kind::kMinusInfinity : Kind::kZero;
-      if (m.kind != needed) return;
+      if (m.kind != needed) return {};
       Masked same = m;
       if (common) same.kind = common->kind;
       common = common ? with_common(*common, same) : m;
     }
-    if (!common) return;
+    if (!common) return {};
+    std::vector<IndexCondition> masks;
     for (const IndexCondition& mask : common->masks) {
-      const auto condition = easiest(mask, loop.factor);
-      if (!condition) continue;
-      const auto known = std::find(loop.trim.begin(), loop.trim.end(), *condition);
-      if (known == loop.trim.end()) loop.trim.push_back(*condition);
+      const bool bounds = mask.relation == Relation::kLess || mask.relation == Relation::kLessEqual;
+      if (!bounds || !mask.expr.axis_set().has(loop.factor)) continue;
+      if (std::find(masks.begin(), masks.end(), mask) == masks.end()) masks.push_back(mask);
     }
+    return masks;
   }
 
+ private:
   Masked masked(TermId term) {
     const Term& t = kernel_.terms[term];
     if (const auto* local = std::get_if<LocalTerm>(&t)) {
@@ -133,31 +122,44 @@ class Trimmer {
     return {};
   }
 
-  // The condition at the tile index at which it holds soonest; nothing if it does not vary with the
-  // loop or is no inequality.
-  std::optional<IndexCondition> easiest(const IndexCondition& mask, AxisId factor) const {
-    if (mask.relation != Relation::kLess && mask.relation != Relation::kLessEqual) return {};
-    if (!mask.expr.axis_set().has(factor)) return {};
-    AxisSet bound = around_;
-    for (AxisId f : kernel_.grid) bound.insert(f);
-    IndexCondition out{{mask.expr.constant, {}, mask.expr.sizes}, mask.relation};
-    for (const auto& item : mask.expr.axes) {
-      if (bound.has(item.axis)) {
-        out.expr.axes.push_back(item);
-      } else if (item.coefficient < 0) {
-        out.expr.constant += item.coefficient * (kernel_.factors[item.axis].extent - 1);
-      }
-    }
-    return out;
-  }
-
-  Kernel& kernel_;
-  AxisSet around_;
+  const Kernel& kernel_;
   std::map<uint32_t, Masked> values_;
 };
 
+// The condition at the tile index at which it holds soonest.
+IndexCondition easiest(const Kernel& kernel, const IndexCondition& mask, AxisSet bound) {
+  IndexCondition out{{mask.expr.constant, {}, mask.expr.sizes}, mask.relation};
+  for (const auto& item : mask.expr.axes) {
+    if (bound.has(item.axis)) {
+      out.expr.axes.push_back(item);
+    } else if (item.coefficient < 0) {
+      out.expr.constant += item.coefficient * (kernel.factors[item.axis].extent - 1);
+    }
+  }
+  return out;
+}
+
+void trim(Kernel& kernel, std::vector<Statement>& body, AxisSet around) {
+  for (Statement& s : body) {
+    auto* loop = std::get_if<Loop>(&s.node);
+    if (loop == nullptr) continue;
+    AxisSet bound = around;
+    bound.insert(loop->factor);
+    trim(kernel, loop->body, bound);
+    for (const IndexCondition& mask : MaskFinder(kernel).of(*loop)) {
+      IndexCondition condition = easiest(kernel, mask, bound);
+      const auto known = std::find(loop->trim.begin(), loop->trim.end(), condition);
+      if (known == loop->trim.end()) loop->trim.push_back(std::move(condition));
+    }
+  }
+}
+
 }  // namespace
 
-void trim_masked(Kernel& kernel) { Trimmer(kernel).run(); }
+std::vector<IndexCondition> masks_of(const Kernel& kernel, const Loop& loop) {
+  return MaskFinder(kernel).of(loop);
+}
+
+void trim_masked(Kernel& kernel) { trim(kernel, kernel.body, AxisSet::of(kernel.grid)); }
 
 }  // namespace sundog::search

@@ -31,8 +31,7 @@ TEST_F(PlanSizerTest, EachKernelHasItsOwnBestSizes) {
   double us = 0;
   for (size_t k = 0; k < plan_.kernels.size(); ++k) {
     KernelPlan& kernel = plan_.kernels[k];
-    const auto alone =
-        size_kernel(kernel, profile(plan_.graph, kernel.kernel, kernel.wide), {}, machine_);
+    const auto alone = size_kernel(kernel, profile(plan_.graph, kernel), {}, machine_);
     ASSERT_TRUE(alone.has_value());
     EXPECT_EQ(all->tiles[k], alone->tiles);
     us += alone->us;

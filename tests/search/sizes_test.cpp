@@ -78,7 +78,7 @@ TEST(SizesTest, TilesAreLongWhereNothingIsReadTwice) {
   GraphPlan plan = unfused_plan(*program);
   ASSERT_EQ(plan.kernels.size(), 1u);
   KernelPlan& kernel = plan.kernels.front();
-  const auto sized = size_kernel(kernel, profile(plan.graph, kernel.kernel), {}, machine);
+  const auto sized = size_kernel(kernel, profile(plan.graph, kernel), {}, machine);
   ASSERT_TRUE(sized.has_value());
   const double moved = 3 * 2 * 7340032.0;
   const double start = machine.launch_us + machine.fill_us;
@@ -92,7 +92,7 @@ TEST(SizesTest, FinishedKernelsCoverTheirAxes) {
     GraphPlan plan = unfused_plan(program);
     std::vector<std::vector<int64_t>> tiles;
     for (KernelPlan& k : plan.kernels) {
-      const auto sized = size_kernel(k, profile(plan.graph, k.kernel), {}, machine);
+      const auto sized = size_kernel(k, profile(plan.graph, k), {}, machine);
       ASSERT_TRUE(sized.has_value());
       EXPECT_GT(sized->us, 0);
       tiles.push_back(sized->tiles);
@@ -123,7 +123,7 @@ TEST(CostTest, MoreWorkNeverCostsLess) {
     GraphPlan plan = unfused_plan(program);
     double us = 0;
     for (KernelPlan& k : plan.kernels) {
-      const auto sized = size_kernel(k, profile(plan.graph, k.kernel), {}, h200());
+      const auto sized = size_kernel(k, profile(plan.graph, k), {}, h200());
       ASSERT_TRUE(sized.has_value());
       us += sized->us;
     }
