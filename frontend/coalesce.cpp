@@ -73,6 +73,7 @@ class Finder {
       if (access.dim >= 0) {
         apart(leaves({access.outer}));
         apart(leaves({access.along}));
+        apart(leaves({access.window}));
         read[static_cast<size_t>(access.dim)] = access.inner;
       }
       in_order(leaves(read));

@@ -200,6 +200,42 @@ class Writer {
     return text;
   }
 
+  // The index at which an access reads the dimension that it moves.
+  std::string moved_index(const Access& access) const {
+    std::string text;
+    const auto add = [&](const Dim& axes, int64_t step) {
+      if (shown(axes).empty()) return;
+      std::string term = index_text(axes);
+      if (step != 1) term = std::to_string(step) + " * (" + term + ")";
+      text += (text.empty() ? "" : " + ") + term;
+    };
+    add(access.along, access.step);
+    add(access.window, access.spread);
+    if (text.empty()) return std::to_string(access.first);
+    if (access.first > 0) text += " + " + std::to_string(access.first);
+    if (access.first < 0) text += " - " + std::to_string(-access.first);
+    return text;
+  }
+
+  // An element of a window, or the number outside, asked for only where the window sticks out.
+  std::string windowed(const Value& value, const std::string& inside,
+                       const std::string& outside) const {
+    const Access& access = value.operands[0];
+    if (access.dim < 0) return inside;
+    const auto d = static_cast<size_t>(access.dim);
+    const int64_t extent = in_.values[access.value].extents[d];
+    const int64_t last = access.first + (value.extents[d] - 1) * access.step +
+                         (value.extents.back() - 1) * access.spread;
+    const std::string index = moved_index(access);
+    std::string text = inside;
+    if (last >= extent) {
+      text =
+          "select(" + index + " < " + std::to_string(extent) + ", " + text + ", " + outside + ")";
+    }
+    if (access.first < 0) text = "select(" + index + " >= 0, " + text + ", " + outside + ")";
+    return text;
+  }
+
   // Makes sure that a value can be indexed: an input, or a definition.
   std::string defined(size_t v) {
     Written& written = written_[v];
@@ -227,16 +263,7 @@ class Writer {
       if (shown(access.outer).size() != 1) {
         return unsupported("a slice through a dimension that is also viewed as several");
       }
-      if (shown(access.along).empty()) {
-        add(std::to_string(access.first));
-        for (const AxisVar axis : leaves({access.inner})) add(axis_names_.at(axis));
-        continue;
-      }
-      std::string index = index_text(access.along);
-      if (access.step != 1) index = std::to_string(access.step) + " * (" + index + ")";
-      if (access.first > 0) index += " + " + std::to_string(access.first);
-      if (access.first < 0) index += " - " + std::to_string(-access.first);
-      add(index);
+      add(moved_index(access));
       for (const AxisVar axis : leaves({access.inner})) add(axis_names_.at(axis));
     }
     return text.empty() ? name : name + "[" + text + "]";
@@ -317,6 +344,7 @@ Result<std::string> Writer::expression(const GraphNode& node, const Value& value
   if (op == "sum") return summed("sum", operands[0]);
   if (op == "reduce_max") return summed("max", operands[0]);
   if (op == "reshape" || op == "expand" || op == "permute" || op == "slice") return operands[0];
+  if (op == "window") return windowed(value, operands[0], node.numbers[0]);
   if (op == "concat" && value.part >= 0) {
     std::string text = operands.back();
     for (size_t i = operands.size() - 1; i-- > 0;) {

@@ -13,7 +13,8 @@
 namespace sundog::frontend {
 namespace {
 
-constexpr int64_t kMostParts = 8;  // more of them are no parts but elements
+constexpr int64_t kMostParts = 8;                // more of them are no parts but elements
+constexpr int64_t kFarthest = int64_t{1} << 30;  // of the numbers of a window, whose products fit
 
 std::string shape_text(const std::vector<int64_t>& extents) {
   std::string text = "[";
@@ -182,6 +183,7 @@ class Reader {
   Status expand(const GraphNode& node, size_t operand, Value& value);
   Status permute(const GraphNode& node, size_t operand, Value& value);
   Status slice(const GraphNode& node, size_t operand, Value& value);
+  Status window(const GraphNode& node, size_t operand, Value& value);
   Status concat(const GraphNode& node, const std::vector<size_t>& operands, Value& value);
   bool is_of_equal_parts(const std::vector<size_t>& operands, size_t d) const;
   Status join(const std::vector<size_t>& operands, size_t d, Value& value);
@@ -417,6 +419,43 @@ Status Reader::slice(const GraphNode& node, size_t operand, Value& value) {
   return {};
 }
 
+Status Reader::window(const GraphNode& node, size_t operand, Value& value) {
+  if (node.integers.size() != 6 || node.numbers.size() != 1) {
+    return bad_input("a window has dimension, first, count, step, extent, spread and a number");
+  }
+  const Value& source = out_.values[operand];
+  const int64_t dim = node.integers[0], count = node.integers[2], extent = node.integers[4];
+  if (dim < 0 || dim >= static_cast<int64_t>(source.extents.size())) {
+    return bad_input("there is no dimension " + std::to_string(dim));
+  }
+  const auto d = static_cast<size_t>(dim);
+  Access access = own(operand);
+  access.first = node.integers[1];
+  access.step = node.integers[3];
+  access.spread = node.integers[5];
+  for (const int64_t each : {count, extent, access.step, access.spread}) {
+    if (each < 1 || each > kFarthest) return bad_input("a window of no place, element or step");
+  }
+  if (std::abs(access.first) > kFarthest) return bad_input("a window far outside");
+  value.extents = source.extents;
+  value.extents[d] = count;
+  value.extents.push_back(extent);
+  value.dims = source.dims;
+  value.dims.emplace_back();
+  const bool everything = extent == 1 && access.first == 0 && count == source.extents[d];
+  if (!everything || access.step != 1) {
+    access.dim = static_cast<int>(d);
+    access.outer = out_.axes.resolved(source.dims[d]);
+    if (access.outer.size() > 1) {
+      return unsupported("a window over a dimension that is also viewed as several");
+    }
+    access.along = value.dims[d] = count == 1 ? Dim{} : Dim{out_.axes.fresh(count)};
+    access.window = value.dims.back() = extent == 1 ? Dim{} : Dim{out_.axes.fresh(extent)};
+  }
+  value.operands.push_back(std::move(access));
+  return {};
+}
+
 Status Reader::concat(const GraphNode& node, const std::vector<size_t>& operands, Value& value) {
   if (node.integers.size() != 1 || operands.empty())
     return bad_input("a concatenation has a dimension");
@@ -501,8 +540,8 @@ Status Reader::add_node(size_t index) {
   const std::string& op = node.op;
   static const std::set<std::string> kConditions = {"less", "less_equal", "equal", "not_equal",
                                                     "and",  "or",         "not"};
-  static const std::set<std::string> kUnary = {"sum",    "reduce_max", "reshape",
-                                               "expand", "permute",    "slice"};
+  static const std::set<std::string> kUnary = {"sum",     "reduce_max", "reshape", "expand",
+                                               "permute", "slice",      "window"};
   if (kUnary.count(op) != 0 && operands.size() != 1) return bad_input("it takes one operand");
   value.condition = kConditions.count(op) != 0;
   Status status;
@@ -520,6 +559,8 @@ Status Reader::add_node(size_t index) {
     status = permute(node, operands[0], value);
   } else if (op == "slice") {
     status = slice(node, operands[0], value);
+  } else if (op == "window") {
+    status = window(node, operands[0], value);
   } else if (op == "concat") {
     status = concat(node, operands, value);
   } else if (op == "iota") {

@@ -15,14 +15,15 @@
 namespace sundog::frontend {
 
 // How a node reads a value: along which axes.  Dimension `dim`, if there is one, is read elsewhere:
-// its outermost axis `outer` at step * along + first, the axes below it, `inner`, as they are.
+// its outermost axis `outer` at step * along + spread * window + first, the axes below it, `inner`,
+// as they are.
 struct Access {
   size_t value = 0;
   Dims dims;
   bool renamed = false;  // not along the value's own axes
   int dim = -1;
-  Dim outer, along, inner;
-  int64_t first = 0, step = 1;
+  Dim outer, along, inner, window;
+  int64_t first = 0, step = 1, spread = 1;
 };
 
 struct Value {

@@ -164,6 +164,24 @@ Status Importer::add_weight(const std::string& name, const onnx::Tensor& tensor)
   return {};
 }
 
+// A name that no input has would be a slip of the pen, which changes nothing and tells nobody.
+Status Importer::check_defines() const {
+  std::set<std::string> known;
+  for (const onnx::ValueInfo& input : source_.inputs()) {
+    for (const auto& dim : input.type().tensor().shape().dims()) {
+      if (!dim.has_value() && !dim.parameter().empty()) known.insert(dim.parameter());
+    }
+  }
+  std::string names;
+  for (const std::string& each : known) names += (names.empty() ? "" : ", ") + each;
+  for (const auto& [name, value] : defines_) {
+    if (known.count(name) != 0) continue;
+    return bad_input("the model has no dimension '" + name + "', which -D sets",
+                     names.empty() ? "none of its dimensions has a name" : "known here: " + names);
+  }
+  return {};
+}
+
 Status Importer::add_inputs() {
   std::optional<Error> lost;  // of weights, all of them in one
   int count = 0;
@@ -180,6 +198,7 @@ Status Importer::add_inputs() {
                     std::string(" cannot be read: ") + lost->message;
     return *lost;
   }
+  SUNDOG_RETURN_IF_ERROR(check_defines());
   for (const onnx::ValueInfo& input : source_.inputs()) {
     if (weights_.count(input.name()) != 0) continue;
     const Result<Extents> extents = extents_of(input);
@@ -267,7 +286,7 @@ Result<Graph> Importer::import() {
   if (!problems.empty()) {
     std::string text = std::to_string(problems.size()) + " nodes have no form in a program: ";
     for (size_t i = 0; i < problems.size(); ++i) text += (i == 0 ? "" : "; ") + problems[i];
-    return unsupported(text);
+    return unsupported(text, "docs/usage.md lists the operators that are read");
   }
   for (const onnx::ValueInfo& output : source_.outputs()) {
     const auto found = refs_.find(output.name());

@@ -20,10 +20,10 @@
 
 namespace sundog::frontend {
 
-// Errors: kBadInput if the bytes are no model or a named dimension has no value; kUnsupported with
-// every node that has no form in a program, by name, operator and shape: nothing is skipped; kIo
-// with every weight whose file is missing or short.  Without a `folder` a model with weights in
-// files is refused.
+// Errors: kBadInput if the bytes are no model, a named dimension has no value or `defines` names
+// none of the model; kUnsupported with every node that has no form in a program, by name, operator
+// and shape: nothing is skipped; kIo with every weight whose file is missing or short.  Without a
+// `folder` a model with weights in files is refused.
 Result<Graph> graph_of_onnx(std::string_view bytes, const std::map<std::string, int64_t>& defines,
                             const std::optional<std::string>& folder = std::nullopt);
 

@@ -1,5 +1,6 @@
 // NOLINT(sundog-mirror): the insides of onnx.h.
-// One model being read: frontend/onnx.cpp reads the graph, frontend/onnx_nodes.cpp the nodes.
+// One model being read: frontend/onnx.cpp reads the graph, frontend/onnx_nodes.cpp the nodes,
+// frontend/onnx_windows.cpp those of them that move a window.
 #pragma once
 
 #include <map>
@@ -19,6 +20,7 @@ class ValueInfo;
 
 namespace sundog::frontend {
 
+inline constexpr int kNoOperand = 1 << 20;     // of what is an attribute in every version
 inline constexpr int64_t kSmallConstant = 64;  // elements of a constant that is read as numbers
 
 // The type of an ONNX element; nothing for those that no program has.
@@ -46,6 +48,7 @@ class Importer {
  private:
   Result<Extents> extents_of(const onnx::ValueInfo& value) const;
   Status add_input(const std::string& name, int element, const Extents& extents);
+  Status check_defines() const;
   Status add_inputs();
   Status add_weight(const std::string& name, const onnx::Tensor& tensor);
   std::vector<const onnx::Node*> sorted(std::vector<std::string>& problems) const;
@@ -58,6 +61,18 @@ class Importer {
   Made made_reduction(const onnx::Node& node);
   Made made_batch_normalization(const onnx::Node& node, Ref x);
   Made made_product(const onnx::Node& node);
+  // How a window moves over a dimension: elements that are `spread` apart, `places` of it that are
+  // `stride` apart, the first `before` elements in front of the tensor.
+  struct Window {
+    int64_t extent = 1, stride = 1, spread = 1, before = 0, after = 0, places = 0;
+  };
+  Made made_convolution(const onnx::Node& node);
+  Made made_pool(const onnx::Node& node);
+  Result<std::vector<Window>> windows(const onnx::Node& node, const Ref& x,
+                                      const Extents& kernel) const;
+  Ref windowed(Ref x, const std::vector<Window>& windows, size_t first_dim,
+               const std::string& outside);
+  Ref window_sizes(const Ref& x, const std::vector<Window>& windows, bool count_margin);
   Result<Ref> operand(const onnx::Node& node, int index);
   std::optional<std::vector<int64_t>> integers(const onnx::Node& node, int index,
                                                const char* name) const;

@@ -347,7 +347,7 @@ Made Importer::made_shape(const onnx::Node& node) {
   const std::string& op = node.op();
   if (op == "Transpose") {
     std::vector<int64_t> order;
-    if (const auto given = integers(node, 9, "perm")) order = *given;
+    if (const auto given = integers(node, kNoOperand, "perm")) order = *given;
     for (int64_t d = rank; order.empty() && d-- > 0;) order.push_back(d);
     if (static_cast<int64_t>(order.size()) != rank) {
       order.clear();
@@ -468,6 +468,8 @@ Made Importer::made(const onnx::Node& node) {
     return limit_error("the operator is of the domain " + node.domain());
   }
   if (op == "MatMul" || op == "Gemm" || op == "Einsum") return made_product(node);
+  if (op == "Conv") return made_convolution(node);
+  if (op == "MaxPool" || op == "AveragePool") return made_pool(node);
   if (kShapes.count(op) != 0) return made_shape(node);
   if (kReductions.count(op) != 0) return made_reduction(node);
   if (plain_operators().count(op) != 0 || kOthers.count(op) != 0) return made_elementwise(node);

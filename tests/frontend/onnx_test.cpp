@@ -10,54 +10,10 @@
 #include "core/evaluate.h"
 #include "core/text.h"
 #include "frontend/onnx.pb.h"
+#include "tests/frontend/onnx_model.h"
 
 namespace sundog::frontend {
 namespace {
-
-void add_value(onnx::ValueInfo* value, const std::string& name,
-               const std::vector<std::string>& dims) {
-  value->set_name(name);
-  onnx::Type::Tensor& tensor = *value->mutable_type()->mutable_tensor();
-  tensor.set_element(1);
-  tensor.mutable_shape();
-  for (const std::string& dim : dims) {
-    onnx::Shape::Dim& made = *tensor.mutable_shape()->add_dims();
-    if (std::isdigit(static_cast<unsigned char>(dim[0])) != 0) {
-      made.set_value(std::stoll(dim));
-    } else {
-      made.set_parameter(dim);
-    }
-  }
-}
-
-onnx::Node* add_node(onnx::Graph& graph, const std::string& op, const std::string& name,
-                     const std::vector<std::string>& inputs, const std::string& output) {
-  onnx::Node* node = graph.add_nodes();
-  node->set_op(op);
-  node->set_name(name);
-  for (const std::string& input : inputs) node->add_inputs(input);
-  node->add_outputs(output);
-  return node;
-}
-
-void add_floats(onnx::Graph& graph, const std::string& name, const std::vector<int64_t>& dims,
-                const std::vector<float>& values) {
-  onnx::Tensor& tensor = *graph.add_initializers();
-  tensor.set_name(name);
-  tensor.set_element(1);
-  for (const int64_t dim : dims) tensor.add_dims(dim);
-  for (const float value : values) tensor.add_floats(value);
-}
-
-void add_integers(onnx::Graph& graph, const std::string& name, const std::vector<int64_t>& values) {
-  onnx::Tensor& tensor = *graph.add_initializers();
-  tensor.set_name(name);
-  tensor.set_element(7);
-  tensor.add_dims(static_cast<int64_t>(values.size()));
-  std::string raw(8 * values.size(), '\0');
-  std::memcpy(raw.data(), values.data(), raw.size());
-  tensor.set_raw(raw);  // the other way to store them
-}
 
 // y = relu(layer_norm(x) w + b), its nodes back to front.
 onnx::Model small_model() {
@@ -148,6 +104,11 @@ TEST(Onnx, WhatIsMissingIsSaid) {
   ASSERT_FALSE(unnamed.ok());
   EXPECT_NE(unnamed.error().message.find("dimension batch of x has no value"), std::string::npos);
   EXPECT_EQ(unnamed.error().hint, "-D batch=N gives it one");
+  const Result<Graph> wrong =
+      graph_of_onnx(small_model().SerializeAsString(), {{"batch", 1}, {"bacth", 1}});
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_EQ(wrong.error().message, "the model has no dimension 'bacth', which -D sets");
+  EXPECT_EQ(wrong.error().hint, "known here: batch");
   EXPECT_FALSE(graph_of_onnx("no model", {}).ok());
   EXPECT_FALSE(graph_of_onnx("", {}).ok());
   onnx::Model circle;
@@ -156,21 +117,6 @@ TEST(Onnx, WhatIsMissingIsSaid) {
   const Result<Graph> read = graph_of_onnx(circle.SerializeAsString(), {});
   ASSERT_FALSE(read.ok());
   EXPECT_NE(read.error().message.find("part of a circle"), std::string::npos);
-}
-
-// The program of a model, run on the values.
-std::vector<double> evaluated(const Graph& graph,
-                              const std::map<std::string, std::vector<double>>& values) {
-  const Result<Program> program = program_of(graph);
-  EXPECT_TRUE(program.ok()) << to_string(program.error());
-  if (!program.ok()) return {};
-  std::vector<FloatTensor> inputs;
-  for (const TensorDecl& input : program->inputs) {
-    inputs.push_back({input.extents, values.at(input.name), {}});
-  }
-  const auto outputs = evaluate(*program, inputs);
-  EXPECT_TRUE(outputs.ok());
-  return outputs.ok() ? (*outputs)[0] : std::vector<double>();
 }
 
 TEST(Onnx, NormalizationsPoolsAndLogarithmsAreWhatOnnxSays) {
