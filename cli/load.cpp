@@ -18,6 +18,26 @@ Result<std::string> read(const std::string& path, const Invocation& invocation) 
   return read_file(path, invocation.bytes("input-bytes"));
 }
 
+// An error in bytes, whose reader does not know where they came from.
+Error in_file(Error error, const std::string& path) {
+  if (!error.position) error.position = Position{path, 0, 0};
+  return error;
+}
+
+// A model as a program; an error in the text that it becomes names the model, not a text that the
+// user never saw.
+Result<Program> program_of_model(const std::string& bytes, const std::string& path,
+                                 const std::map<std::string, int64_t>& defines) {
+  const Result<frontend::Graph> graph =
+      frontend::graph_of_onnx(bytes, defines, std::filesystem::path(path).parent_path().string());
+  if (!graph.ok()) return in_file(graph.error(), path);
+  Result<Program> program = frontend::program_of(*graph);
+  if (program.ok()) return program;
+  Error error = program.error();
+  error.position.reset();
+  return in_file(std::move(error), path);
+}
+
 Error wrong_kind(const std::string& path, const std::string& wanted, FileKind kind) {
   switch (kind) {
     case FileKind::kProgram:
@@ -109,14 +129,10 @@ Result<Program> load_program(const std::string& path, const Invocation& invocati
       return std::move(result->program);
     }
     Result<Program> program = parse_program_proto(*text);
-    if (!program.ok()) return program.error();
-    return program;
+    return program.ok() ? program : in_file(program.error(), path);
   }
   if (kind == FileKind::kBinary && path.ends_with(".onnx")) {
-    const Result<frontend::Graph> graph = frontend::graph_of_onnx(
-        *text, invocation.defines, std::filesystem::path(path).parent_path().string());
-    if (!graph.ok()) return graph.error();
-    return frontend::program_of(*graph);
+    return program_of_model(*text, path, invocation.defines);
   }
   if (kind == FileKind::kBinary || kind == FileKind::kMuGraph) {
     return wrong_kind(path, "a program", kind);
@@ -136,7 +152,7 @@ Result<LoadedGraph> load_mugraph_of(const std::string& path, const Program& prog
   }
   Result<MuGraph> graph =
       stored ? parse_mugraph_proto(*text, program) : parse_mugraph(*text, file, program);
-  if (!graph.ok()) return graph.error();
+  if (!graph.ok()) return in_file(graph.error(), file);
   return LoadedGraph{std::move(*graph), stored ? std::nullopt : rounding_reference(*text)};
 }
 

@@ -13,6 +13,7 @@
 #include "cli/graph_view.h"
 #include "cli/schedule_check.h"
 #include "codegen/tune.h"
+#include "core/index_limit.h"
 #include "core/text.h"
 #include "search/machine.h"
 #include "search/sizes.h"
@@ -457,6 +458,22 @@ Status check_memory(const Program& program, const Device& device) {
   return Error{ErrorCode::kUnsupported, text, "'" + largest + "' is the largest of them", {}};
 }
 
+// Guards of emitted code are ints (core/index_limit.h), whatever kernels the axis is cut for.
+Status check_lengths(const Program& program) {
+  for (const Axis& axis : program.axes) {
+    if (axis.extent <= kMostIndex) continue;
+    Error error = unsupported("axis '" + axis.name + "' has " + std::to_string(axis.extent) +
+                                  " indices, more than " + std::to_string(kMostIndex),
+                              "split it in the program: split " + axis.name + " = " + axis.name +
+                                  ".o * " + axis.name + ".i(65536)");
+    for (const Parameter& each : program.parameters) {
+      if (each.name == axis.name && each.position.line > 0) error.position = each.position;
+    }
+    return error;
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string header_text(const Program& program, const StoredCandidate& candidate,
@@ -472,6 +489,7 @@ std::string header_text(const Program& program, const StoredCandidate& candidate
 Result<PipelineResult> run_pipeline(const Program& program, const Device& device,
                                     const PipelineOptions& options) {
   SUNDOG_RETURN_IF_ERROR(check_memory(program, device));
+  SUNDOG_RETURN_IF_ERROR(check_lengths(program));
   PipelineResult result;
   result.rounding = options.rounding;
   Judge judge(program, options);

@@ -186,9 +186,7 @@ Status check_result_folder(const std::string& path) {
 Status write_result_folder(const std::string& path, const std::vector<ResultFile>& files) {
   const std::string folder = resolved(path);
   SUNDOG_RETURN_IF_ERROR(check_replaceable(folder));
-  std::error_code error;
-  fs::create_directories(parent_of(folder), error);
-  if (error) return cannot("make", parent_of(folder), error.value());
+  SUNDOG_RETURN_IF_ERROR(make_parents(folder));
   const SignalsHeld held;
   TemporaryFolder temporary;
   SUNDOG_RETURN_IF_ERROR(make_temporary(folder, temporary));
@@ -204,6 +202,12 @@ Status write_result_folder(const std::string& path, const std::vector<ResultFile
   return {};
 }
 
+Status make_parents(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(parent_of(path), error);
+  return error ? cannot("make", parent_of(path), error.value()) : Status();
+}
+
 Status write_file(const std::string& path, std::string_view content) {
   if (path == "-") return write_output(content);
   struct stat status {};
@@ -217,6 +221,7 @@ Status write_file(const std::string& path, std::string_view content) {
     return failure == 0 ? Status() : cannot("write", path, failure);
   }
   const std::string target = exists(path) ? resolved(path) : path;
+  SUNDOG_RETURN_IF_ERROR(make_parents(target));
   const SignalsHeld held;
   const std::string hidden =
       parent_of(target) + "/." + file_name(target) + ".unfinished-" + std::to_string(getpid());

@@ -28,7 +28,11 @@ Status check_result_folder(const std::string& folder);
 // Writes the files, replacing an earlier result.  After an error `folder` is as it was.
 Status write_result_folder(const std::string& folder, const std::vector<ResultFile>& files);
 
-// Writes one file so that it is there as a whole or not at all; "-" is standard output.
+// Makes the folders above a file that is to be written.
+Status make_parents(const std::string& path);
+
+// Writes one file, with the folders above it, so that it is there as a whole or not at all; "-" is
+// standard output.
 Status write_file(const std::string& path, std::string_view content);
 
 }  // namespace sundog::cli

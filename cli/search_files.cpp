@@ -39,7 +39,7 @@ Status take_space(const Invocation& invocation, search::SearchSpace* space) {
 Status take_checkpoint(const Invocation& invocation, PipelineOptions* options) {
   std::string path = invocation.text("checkpoint");
   if (path.empty()) return {};
-  if (is_folder(path)) path += "/" + std::string(kCheckpointFile);
+  if (is_folder(path) || path.ends_with('/')) path += "/" + std::string(kCheckpointFile);
   if (exists(path) && !is_regular(path)) {
     return bad_input(path + " is no file that a checkpoint could be read from", "name a new file");
   }
@@ -66,6 +66,7 @@ Status take_checkpoint(const Invocation& invocation, PipelineOptions* options) {
 Status take_trace(const Invocation& invocation, PipelineOptions* options) {
   const std::string path = invocation.text("trace");
   if (path.empty()) return {};
+  SUNDOG_RETURN_IF_ERROR(make_parents(path));
   const auto file = std::make_shared<std::ofstream>(path, std::ios::binary | std::ios::trunc);
   if (!*file) return io_error("cannot write " + path + ": " + std::strerror(errno));
   const auto write = [file, path](const std::string& bytes) {

@@ -68,7 +68,10 @@ struct Parameter {
   std::string name;
   int64_t value = 0;
   std::string expression;  // as written ("2 * b"); empty for a plain integer
-  bool operator==(const Parameter&) const = default;
+  Position position = {};  // in the text, if it came from one
+  bool operator==(const Parameter& o) const {
+    return name == o.name && value == o.value && expression == o.expression;
+  }
 };
 
 struct Program {

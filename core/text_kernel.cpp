@@ -48,7 +48,12 @@ class KernelBuilder : public Scope {
 
   void build(const std::map<AxisId, std::string>& factor_of) {
     kernel().name = syntax_.name.text;
-    kernel().warps = static_cast<int>(std::clamp<int64_t>(syntax_.warps, -1, 1 << 20));
+    if (syntax_.warps < 1 || syntax_.warps > 32) {
+      return diagnostics_.fail(syntax_.warps_at, "kernel '" + syntax_.name.text +
+                                                     "': a block has 1 to 32 warps, not " +
+                                                     std::to_string(syntax_.warps));
+    }
+    kernel().warps = static_cast<int>(syntax_.warps);
     kernel().via = syntax_.via;
     kernel().kind = syntax_.kind;
     make_factors();

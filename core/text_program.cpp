@@ -234,6 +234,7 @@ void ProgramBuilder::read_parameters() {
     claim(parameter.name);
     Parameter result;
     result.name = parameter.name.text;
+    result.position = diagnostics_.position(parameter.name.at);
     if (const auto given = defines_.find(result.name); given != defines_.end()) {
       result.value = given->second;
     } else if (parameter.value) {

@@ -24,6 +24,18 @@ void too_long(Cursor& cursor, Place at) {
       "parentheses around halves of it make it half as long");
 }
 
+bool is_relation(const Token& token) {
+  static constexpr std::string_view kRelations[] = {"<", "<=", ">", ">=", "==", "!="};
+  return token.kind == Token::Kind::kSymbol &&
+         std::find(std::begin(kRelations), std::end(kRelations), token.text) !=
+             std::end(kRelations);
+}
+
+// Behind an expression that is no argument.
+void refuse_relation(Cursor& cursor) {
+  if (is_relation(cursor.peek())) cursor.fail_here(kNoValue, kWhereConditionsStand);
+}
+
 class ExpressionParser {
  public:
   explicit ExpressionParser(Cursor& cursor) : cursor_(cursor) {}
@@ -86,6 +98,7 @@ class ExpressionParser {
       const Cursor::Nesting nesting(cursor_);
       if (!nesting.fits()) return {};
       Expr inner = sum();
+      refuse_relation(cursor_);
       inner.parenthesised = true;
       cursor_.expect(")", "to close the parenthesis");
       return inner;
@@ -124,13 +137,6 @@ class ExpressionParser {
 
   Cursor& cursor_;
 };
-
-bool is_relation(const Token& token) {
-  static constexpr std::string_view kRelations[] = {"<", "<=", ">", ">=", "==", "!="};
-  return token.kind == Token::Kind::kSymbol &&
-         std::find(std::begin(kRelations), std::end(kRelations), token.text) !=
-             std::end(kRelations);
-}
 
 }  // namespace
 
@@ -213,10 +219,14 @@ std::set<std::string> Cursor::names_since(size_t mark) const {
   return result;
 }
 
-Expr parse_expression(Cursor& cursor) { return ExpressionParser(cursor).sum(); }
+Expr parse_expression(Cursor& cursor) {
+  Expr result = ExpressionParser(cursor).sum();
+  refuse_relation(cursor);
+  return result;
+}
 
 Expr parse_argument(Cursor& cursor) {
-  Expr left = parse_expression(cursor);
+  Expr left = ExpressionParser(cursor).sum();
   if (cursor.failed() || !is_relation(cursor.peek())) return left;
   Expr result;
   result.kind = Expr::Kind::kCompare;

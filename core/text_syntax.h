@@ -22,6 +22,11 @@ struct Ident {
   Place at;
 };
 
+// What is said of a condition in the place of a value.
+inline constexpr char kNoValue[] = "a condition is no value";
+inline constexpr char kWhereConditionsStand[] =
+    "conditions stand in select(condition, a, b) only: select(x > 0, 1, 0)";
+
 // One expression.  Integer, index and value expressions are written alike.
 struct Expr {
   enum class Kind {

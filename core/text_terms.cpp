@@ -187,8 +187,7 @@ TermId TermBuilder::value(const Expr& e, AxisSet bound) {
     case Expr::Kind::kBinary:
       return binary(e, bound);
     case Expr::Kind::kCompare:
-      diagnostics_.fail(e.at, "a condition is no value",
-                        "conditions stand in select(condition, a, b) only");
+      diagnostics_.fail(e.at, kNoValue, kWhereConditionsStand);
       return nothing();
   }
   return nothing();

@@ -101,5 +101,24 @@ TEST(Load, AFolderIsAResult) {
   EXPECT_FALSE(load_result(scratch.path(), invocation()).ok()) << "result.pb is missing";
 }
 
+// The readers of bytes do not know where these came from; the message does.
+TEST(Load, ErrorsInBytesNameTheFile) {
+  const Scratch scratch;
+  const std::string bytes("\0\1\xff\xfe", 4);
+  for (const char* name : {"a.onnx", "a.pb"}) {
+    const std::string file = scratch.write(name, bytes);
+    const Result<Program> program = load_program(file, invocation());
+    ASSERT_FALSE(program.ok());
+    EXPECT_EQ(to_string(program.error()).find(file + ": error: "), 0u)
+        << to_string(program.error());
+  }
+  const Result<Program> program = parse_program(kProgram, "twice.sd");
+  ASSERT_TRUE(program.ok());
+  const std::string file = scratch.path("a.pb");
+  const Result<LoadedGraph> graph = load_mugraph_of(file, *program, invocation());
+  ASSERT_FALSE(graph.ok());
+  EXPECT_EQ(to_string(graph.error()).find(file + ": error: "), 0u) << to_string(graph.error());
+}
+
 }  // namespace
 }  // namespace sundog::cli

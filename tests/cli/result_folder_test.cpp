@@ -96,7 +96,11 @@ TEST(WriteFile, IsWholeOrNotAtAll) {
   ASSERT_TRUE(write_file(scratch.path("k.cu"), "two").ok());
   EXPECT_EQ(scratch.read("k.cu"), "two");
   EXPECT_EQ(scratch.count(), 1);
-  EXPECT_FALSE(write_file(scratch.path("no/k.cu"), "x").ok());
+  ASSERT_TRUE(write_file(scratch.path("new/er/k.cu"), "x").ok());
+  EXPECT_EQ(scratch.read("new/er/k.cu"), "x");
+  const Status below = write_file(scratch.path("k.cu/x"), "x");
+  ASSERT_FALSE(below.ok());
+  EXPECT_NE(below.error().message.find("k.cu"), std::string::npos) << below.error().message;
   EXPECT_FALSE(write_file(scratch.path(), "x").ok());
   const Status full = write_file("/dev/full", "x");
   ASSERT_FALSE(full.ok());

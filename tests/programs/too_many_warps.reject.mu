@@ -4,4 +4,4 @@ ugraph g of rms_norm {
     ws[h] = W : reg f16
   }
 }
-# expect: 3:10: error: kernel 'k0': a block has 1 to 32 warps, not 64
+# expect: 3:21: error: kernel 'k0': a block has 1 to 32 warps, not 64
