@@ -253,19 +253,15 @@ std::vector<Bank::Shifted> Bank::shifted_by_maximum(ClassId difference) const {
 
 // max(x, max(y, z)): x, y, z.
 std::vector<ClassId> Bank::arguments_of_maximum(ClassId id) const {
-  for (const View& v : classes_[id].views) {
-    if (v.kind != ViewKind::kOpaque) continue;
-    const auto* apply = std::get_if<ApplyTerm>(&opaques_[v.opaque].term);
-    if (apply == nullptr || !std::holds_alternative<op::Max>(apply->op)) continue;
-    std::vector<ClassId> out;
-    for (ClassId f : v.factors) {
-      const std::vector<ClassId> inner = arguments_of_maximum(f);
-      out.push_back(f);
-      out.insert(out.end(), inner.begin(), inner.end());
-    }
-    return out;
+  const View* maximum = applied<op::Max>(id);
+  if (maximum == nullptr) return {};
+  std::vector<ClassId> out;
+  for (ClassId f : maximum->factors) {
+    const std::vector<ClassId> inner = arguments_of_maximum(f);
+    out.push_back(f);
+    out.insert(out.end(), inner.begin(), inner.end());
   }
-  return {};
+  return out;
 }
 
 std::vector<Bank::ShiftedByLarger> Bank::shifted_by_larger(ClassId difference) const {

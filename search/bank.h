@@ -121,6 +121,16 @@ class Bank {
   size_t view_count() const { return view_count_; }
   size_t node_count() const { return node_count_; }
   const Opaque& opaque(uint32_t id) const { return opaques_[id]; }
+  // The view of a class as operator O of its factors, if it has one.
+  template <class O>
+  const View* applied(ClassId id) const {
+    for (const View& v : classes_[id].views) {
+      if (v.kind != ViewKind::kOpaque) continue;
+      const auto* apply = std::get_if<ApplyTerm>(&opaques_[v.opaque].term);
+      if (apply != nullptr && std::holds_alternative<O>(apply->op)) return &v;
+    }
+    return nullptr;
+  }
   ClassId one() const { return one_; }
   AxisSet factors(AxisSet program_axes) const;  // all factors of those axes
   bool is_constant(ClassId id) const;           // a number: no axes, made of 1

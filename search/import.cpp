@@ -46,12 +46,8 @@ struct Probe {
 
 // What a class is the logarithm of.
 ClassId power_of(const Bank& bank, ClassId x) {
-  for (const View& v : bank[x].views) {
-    if (v.kind != ViewKind::kOpaque) continue;
-    const auto* apply = std::get_if<ApplyTerm>(&bank.opaque(v.opaque).term);
-    if (apply != nullptr && std::holds_alternative<op::Log>(apply->op)) return v.factors[0];
-  }
-  return kNoClass;
+  const View* log = bank.applied<op::Log>(x);
+  return log == nullptr ? kNoClass : log->factors[0];
 }
 
 // c * x as a sum, sums among its addends taken apart.  A term may be an addend of its own addends

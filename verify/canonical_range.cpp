@@ -47,6 +47,16 @@ bool narrow(const Forms& forms, AtomId condition, VarId v, Interval* interval) {
   return coefficient == 1 || coefficient == -1;
 }
 
+// The interval of v that conditions among the factors of `m` leave, and how many they are; `m` is
+// then without them.
+std::pair<Interval, size_t> take_interval(const Forms& forms, VarId v, int64_t extent,
+                                          Monomial* m) {
+  Interval interval{0, extent};
+  const size_t bounds = std::erase_if(
+      m->powers, [&](const auto& item) { return narrow(forms, item.first, v, &interval); });
+  return {interval, bounds};
+}
+
 // How a form depends on a variable, binders inside included.
 class Uses {
  public:
@@ -148,9 +158,7 @@ std::optional<FormId> Forms::sum_over_range(const std::vector<VarId>& binders, c
       return add(where_so, sum(binders, multiply(whole, opposite_of(*c))));
     }
     Monomial rest = m;
-    Interval interval{0, *extent};
-    const size_t bounds = std::erase_if(
-        rest.powers, [&](const auto& item) { return narrow(*this, item.first, v, &interval); });
+    const auto [interval, bounds] = take_interval(*this, v, *extent, &rest);
     Uses uses(*this, v);
     uses.monomial(rest);
     if (uses.in_position) continue;
@@ -197,9 +205,7 @@ Element Forms::element_over_range(Element e) {
     const std::optional<int64_t> extent = indices.extent_of(indices.domain_of(v));
     if (!extent || forms_[e.guard].terms.size() != 1) continue;
     Monomial rest = forms_[e.guard].terms[0];
-    Interval interval{0, *extent};
-    const size_t bounds = std::erase_if(
-        rest.powers, [&](const auto& item) { return narrow(*this, item.first, v, &interval); });
+    const auto [interval, bounds] = take_interval(*this, v, *extent, &rest);
     Uses uses(*this, v);
     uses.monomial(rest);
     uses.form(e.body);

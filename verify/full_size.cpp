@@ -19,7 +19,7 @@ constexpr double kMostElements = 1 << 26;  // of all inputs, in memory
 constexpr int64_t kMostBlocks = 1 << 22;   // of one kernel, of which a sample is chosen
 
 // Uniform around 0 with variance 1: far cheaper than normal values, for millions of them.
-std::vector<FloatTensor> inputs_of(const Program& program, uint64_t seed) {
+std::vector<FloatTensor> inputs_of(const Program& program, uint64_t seed, double scale) {
   std::vector<FloatTensor> inputs;
   for (size_t t = 0; t < program.inputs.size(); ++t) {
     const TensorDecl& tensor = program.inputs[t];
@@ -28,7 +28,7 @@ std::vector<FloatTensor> inputs_of(const Program& program, uint64_t seed) {
     const uint64_t key = prf(seed, t, 0x66);
     for_each_element(tensor, [&](int64_t, int64_t offset) {
       const uint64_t word = prf(key, static_cast<uint64_t>(offset)) >> 11;
-      double x = (static_cast<double>(word) * 0x1p-53 - 0.5) * 3.4641;
+      double x = (static_cast<double>(word) * 0x1p-53 - 0.5) * 3.4641 * scale;
       if (tensor.low) x = std::max(x, tensor.low->to_double());
       if (tensor.high) x = std::min(x, tensor.high->to_double());
       values.f64.push_back(round_to(tensor.dtype, x));
@@ -169,7 +169,7 @@ class Doubt {
 };
 
 FullSizeResult check_program(const Program& program, const Program& candidate, Rounding rounding,
-                             uint64_t seed, double most_work) {
+                             uint64_t seed, double most_work, double scale) {
   FullSizeResult result;
   const std::vector<AxisRange> region = region_of(program, most_work);
   const std::vector<AxisRange> other = region_of_candidate(program, candidate, region);
@@ -177,7 +177,7 @@ FullSizeResult check_program(const Program& program, const Program& candidate, R
     result.skipped = "the candidate is too large to evaluate";
     return result;
   }
-  const std::vector<FloatTensor> inputs = inputs_of(program, seed);
+  const std::vector<FloatTensor> inputs = inputs_of(program, seed, scale);
   std::vector<FloatTensor> theirs;
   for (const TensorDecl& input : candidate.inputs) {
     theirs.push_back(inputs[*find_input(program, input.name)]);
@@ -417,7 +417,7 @@ Status compare_sample(const Program& program, const MuGraph& graph, Rounding rou
 }
 
 FullSizeResult check_graph(const Program& program, const MuGraph& graph, Rounding rounding,
-                           uint64_t seed, double most_work) {
+                           uint64_t seed, double most_work, double scale) {
   FullSizeResult result;
   const bool empty = std::any_of(graph.kernels.begin(), graph.kernels.end(),
                                  [](const Kernel& kernel) { return block_count(kernel) == 0; });
@@ -435,7 +435,7 @@ FullSizeResult check_graph(const Program& program, const MuGraph& graph, Roundin
     result.skipped = "one of its blocks is too large to interpret";
     return result;
   }
-  const std::vector<FloatTensor> inputs = inputs_of(program, seed);
+  const std::vector<FloatTensor> inputs = inputs_of(program, seed, scale);
   std::vector<TensorValues<double>> values;
   for (const FloatTensor& t : inputs) values.push_back({t.extents, t.f64});
   Doubt doubt(program, graph, rounding, most_work);
@@ -463,16 +463,16 @@ bool beyond_rounding(double expected, double actual, double expected32, double a
 }
 
 FullSizeResult full_size_check(const Program& program, const Candidate& candidate,
-                               Rounding rounding, uint64_t seed, double most_work) {
+                               Rounding rounding, uint64_t seed, double most_work, double scale) {
   if (elements_of(program) > kMostElements) {
     FullSizeResult result;
     result.skipped = "its tensors are too large";
     return result;
   }
   if (const auto* graph = std::get_if<MuGraph>(&candidate)) {
-    return check_graph(program, *graph, rounding, seed, most_work);
+    return check_graph(program, *graph, rounding, seed, most_work, scale);
   }
-  return check_program(program, std::get<Program>(candidate), rounding, seed, most_work);
+  return check_program(program, std::get<Program>(candidate), rounding, seed, most_work, scale);
 }
 
 }  // namespace sundog::verify

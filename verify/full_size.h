@@ -25,9 +25,12 @@ struct FullSizeResult {
 
 // `most_work`: index values of terms that may be visited on either side (about 10^7 a second for a
 // µGraph); beyond it only a part of the outputs is compared, or nothing.
+// `scale`: what the inputs, of variance 1, are multiplied by; small ones show the constants beside
+// sums of many squares.
 // require: interface_mismatch() of the two is empty.
 FullSizeResult full_size_check(const Program& program, const Candidate& candidate,
-                               Rounding rounding, uint64_t seed, double most_work);
+                               Rounding rounding, uint64_t seed, double most_work,
+                               double scale = 1);
 
 // The error model of every comparison in floating point: whether `actual` differs from `expected`
 // by more than rounding explains, that is 2^-20 times what either changes between float64 and

@@ -136,6 +136,21 @@ TEST(Verdict, OnePassVarianceIsRefusedForATwoPassProgram) {
   EXPECT_EQ(verify(parsed(kTwoPass), parsed(kOnePass), field_alone).answer, Verdict::kEquivalent);
 }
 
+// At the declared size no ordinary input shows it: 4095 squares are beside it.
+TEST(Verdict, AnEpsilonBesideManySquaresIsSeen) {
+  const auto cosine = [](const std::string& epsilon) {
+    return parsed(
+        "program p(n = 8, h = 4095) { input x: f32[n, h]\n input y: f32[n, h]\n"
+        " output o: f32[n] = sum[h](x * y) * rsqrt(sum[h](x * x) * sum[h](y * y) + " +
+        epsilon + ") }");
+  };
+  const Verdict wrong = verify(cosine("1e-12"), cosine("1e-2"), VerifyOptions());
+  EXPECT_EQ(wrong.answer, Verdict::kDifferent) << wrong.reason;
+  ASSERT_TRUE(wrong.witness.has_value());
+  EXPECT_EQ(wrong.witness->sizes, "n=8 h=4095");
+  EXPECT_EQ(verify(cosine("1e-12"), cosine("1e-12"), VerifyOptions()).answer, Verdict::kEquivalent);
+}
+
 TEST(Verdict, OtherInterfacesAreDifferent) {
   const Program p = parsed("program p(n = 4) { input x: f32[n]\n output y: f32[n] = x + x }");
   const Program q = parsed("program p(n = 4) { input x: f32[n]\n output z: f32[n] = 2 * x }");
