@@ -3,8 +3,10 @@
 #include "verify/symbolic_terms.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/check.h"
+#include "core/op.h"
 #include "core/resize.h"
 
 namespace sundog::verify {
@@ -54,6 +56,9 @@ Symbolic SymbolicTerms::compute(const Term& term) {
     return algebra_.finite(forms_.index(index(t->index)));
   }
   if (const auto* t = std::get_if<ApplyTerm>(&term)) {
+    const bool adds =
+        std::holds_alternative<op::Add>(t->op) || std::holds_alternative<op::Sub>(t->op);
+    if (adds && is_candidate()) return sum_of(*t);
     std::vector<Symbolic> operands;
     for (const TermId operand : t->operands) operands.push_back(value(operand));
     return apply(algebra_, t->op, std::span<const Symbolic>(operands));
@@ -64,16 +69,62 @@ Symbolic SymbolicTerms::compute(const Term& term) {
 }
 
 Symbolic SymbolicTerms::branch(TermId id, FormId condition) {
-  // What is known has needs that hold outside.  What is found here with a need of its own is known
-  // in the branch alone; what needs nothing is the same everywhere.
   const size_t found = found_.size();
   const uint64_t asked = algebra_.needs_asked();
   const FormId before = algebra_.evaluate_given(forms_.multiply(algebra_.given(), condition));
   const Symbolic result = value(id);
   algebra_.evaluate_given(before);
-  if (algebra_.needs_asked() == asked) return result;
-  for (; found_.size() > found; found_.pop_back()) known_.erase(found_.back());
+  forget_since(found, asked);
   return result;
+}
+
+// s - select(m == -inf, 0, m), with s and the maximum m under one mask: where s is minus infinity
+// it does not matter that m is, since what stands for it is finite.
+Symbolic SymbolicTerms::sum_of(const ApplyTerm& term) {
+  const Symbolic first = value(term.operands[0]);
+  const FormId guard = first.guard;
+  const size_t found = found_.size();
+  const uint64_t asked = algebra_.needs_asked();
+  const FormId before = algebra_.guard_given(guard);
+  const Symbolic second = value(term.operands[1]);
+  algebra_.guard_given(before);
+  if (guard != forms_.one()) forget_since(found, asked);
+  const FormId given = algebra_.given();
+  if (second.is_guarded) algebra_.evaluate_given(forms_.multiply(given, guard));
+  const Symbolic operands[] = {first, second};
+  const Symbolic result = apply(algebra_, term.op, std::span<const Symbolic>(operands));
+  algebra_.evaluate_given(given);
+  return result;
+}
+
+Symbolic SymbolicTerms::for_all(const std::vector<VarId>& binders, TermId operand) {
+  const FormId given = algebra_.given(), guard = algebra_.guard_given(forms_.one());
+  const bool captured = std::any_of(binders.begin(), binders.end(), [&](VarId v) {
+    return contains(forms_[given].free, v) || contains(forms_[guard].free, v);
+  });
+  Symbolic result;
+  // What the program needs under such a condition it needs at least there.
+  if (captured && is_candidate()) {
+    auto known = std::exchange(known_, {});
+    auto found = std::exchange(found_, {});
+    algebra_.evaluate_given(forms_.one());
+    result = value(operand);
+    algebra_.evaluate_given(given);
+    known_ = std::move(known);
+    found_ = std::move(found);
+  } else {
+    algebra_.guard_given(guard);
+    result = value(operand);
+  }
+  algebra_.guard_given(guard);
+  return result;
+}
+
+// What is known has needs that hold everywhere.  What was found since with a need of its own is
+// known where that holds; what needs nothing is the same everywhere.
+void SymbolicTerms::forget_since(size_t found, uint64_t asked) {
+  if (algebra_.needs_asked() == asked) return;
+  for (; found_.size() > found; found_.pop_back()) known_.erase(found_.back());
 }
 
 Symbolic SymbolicTerms::compare(const CompareTerm& term) {
@@ -152,9 +203,9 @@ class ProgramTerms : public SymbolicTerms {
       return algebra_.finite(value);
     }
     const auto& reduce = std::get<ReduceTerm>(term);
-    const Symbolic operand = value(reduce.operand);
     std::vector<VarId> binders;
     for (const AxisId axis : reduce.axes) binders.push_back(symbols_.variables[axis]);
+    const Symbolic operand = for_all(binders, reduce.operand);
     if (reduce.kind == ReduceKind::kSum) {
       return algebra_.finite(forms_.sum(binders, algebra_.plain_finite(operand)));
     }

@@ -26,6 +26,9 @@ class SymbolicTerms {
   }
 
  protected:
+  // The operand of a reduction: its binders take all their values, whatever the conditions around
+  // the reduction say of variables of that name.
+  Symbolic for_all(const std::vector<VarId>& binders, TermId operand);
   // Inputs, locals and reductions.
   virtual Symbolic leaf(const Term& term) = 0;
   virtual IndexId index(const IndexExpr& e) = 0;
@@ -43,6 +46,8 @@ class SymbolicTerms {
   Symbolic compare(const CompareTerm& term);
   // The value of what is evaluated where the condition holds alone.
   Symbolic branch(TermId id, FormId condition);
+  Symbolic sum_of(const ApplyTerm& term);
+  void forget_since(size_t found, uint64_t asked);
   std::map<TermId, Symbolic> known_;
   std::vector<TermId> found_;  // those, in the order in which they were found
   int depth_ = 0;

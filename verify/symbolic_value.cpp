@@ -42,6 +42,15 @@ bool SymbolicAlgebra::may_be_infinite_atom(AtomId id) const {
                       [&](ElementId e) { return forms_.element(e).guard == forms_.one(); });
 }
 
+bool SymbolicAlgebra::may_be_infinite(const Value& a) const {
+  if (a.guard != forms_.one()) return true;
+  const std::vector<Monomial>& terms = forms_[a.form].terms;
+  return std::any_of(terms.begin(), terms.end(), [&](const Monomial& m) {
+    return std::any_of(m.powers.begin(), m.powers.end(),
+                       [&](const auto& power) { return may_be_infinite_atom(power.first); });
+  });
+}
+
 void SymbolicAlgebra::need_finite(FormId form) {
   for (const Monomial& m : forms_[form].terms) {
     for (const auto& [atom, power] : m.powers) {
@@ -150,9 +159,16 @@ Symbolic SymbolicAlgebra::choose(Relation relation, const Value& l, const Value&
   if (equality && (l.guard == forms_.zero()) != (r.guard == forms_.zero())) {
     const auto needed = static_cast<ptrdiff_t>(needs_.size());
     plain_finite(l.guard == forms_.zero() ? r : l);
-    guarded_.insert(guarded_.end(), needs_.begin() + needed, needs_.end());
+    for (auto n = needs_.begin() + needed; n != needs_.end(); ++n) {
+      n->given = forms_.multiply(n->given, guarded_given_);
+      if (n->given != forms_.zero()) guarded_.push_back(*n);
+    }
     needs_.resize(static_cast<size_t>(needed));
-    return relation == Relation::kEqual ? e : t;
+    Value kept = relation == Relation::kEqual ? e : t;
+    const FormId compared = l.guard == forms_.zero() ? r.form : l.form;
+    kept.is_guarded =
+        kept.form == compared && !may_be_infinite(relation == Relation::kEqual ? t : e);
+    return kept;
   }
   const FormId taken = forms_.compare(relation, plain_finite(l), plain_finite(r));
   const auto mix = [&](FormId yes, FormId no) {

@@ -20,6 +20,7 @@ namespace sundog::verify {
 // `form` where `guard`, which is 0 or 1, is 1; minus infinity elsewhere.
 struct Symbolic {
   FormId form = 0, guard = 0;
+  bool is_guarded = false;  // where a maximum in it is empty, something finite stands for it
 };
 
 // What must hold for all values of the free variables for which `given`, which is 0 or 1, is 1.
@@ -35,7 +36,7 @@ class SymbolicAlgebra {
  public:
   using Value = Symbolic;
   SymbolicAlgebra(Forms& forms, Rounding rounding)
-      : forms_(forms), rounding_(rounding), given_(forms.one()) {}
+      : forms_(forms), rounding_(rounding), given_(forms.one()), guarded_given_(forms.one()) {}
 
   Value constant(const Number& n);
   Value add(const Value& a, const Value& b);
@@ -74,12 +75,16 @@ class SymbolicAlgebra {
   // The condition under which what follows is evaluated, 0 or 1; the one before is handed back.
   FormId evaluate_given(FormId condition) { return std::exchange(given_, condition); }
   FormId given() const { return given_; }
+  // Of maxima that the text guards alone: what stands for an empty one is finite, so that beside
+  // minus infinity it does not matter.
+  FormId guard_given(FormId condition) { return std::exchange(guarded_given_, condition); }
   // Maxima that were taken to be finite where the text says what to do if they are not
   // (`select(m == -inf, a, m)`): needs, unless they are taken here.
   std::vector<Need> take_guarded() { return std::exchange(guarded_, {}); }
 
  private:
   bool may_be_infinite_atom(AtomId a) const;
+  bool may_be_infinite(const Value& a) const;
   void need(Need::Kind kind, FormId form);
   void need_finite(FormId form);
   void need_divisor(FormId inverse);
@@ -90,7 +95,7 @@ class SymbolicAlgebra {
   std::vector<Need> needs_, guarded_;
   uint64_t needs_asked_ = 0;
   std::vector<std::string> functions_;  // of calls
-  FormId given_;
+  FormId given_, guarded_given_;
 };
 
 }  // namespace sundog::verify

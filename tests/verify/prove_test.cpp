@@ -401,6 +401,55 @@ TEST(Prove, EmptyPartsOfAMaskedSoftmaxAreNotProved) {
   EXPECT_NE(proof.reason.find("finite"), std::string::npos) << proof.reason;
 }
 
+// With something finite in the place of an empty maximum it is, as long as what it is subtracted
+// from is under the same mask.
+TEST(Prove, GuardedPartsOfAMaskedSoftmaxAreProved) {
+  const Program program = parsed(R"(program p(q = 8, k = 8) {
+      input x: f32[q, k]
+      s[q, k] = select(k <= q, x, -inf)
+      m[q] = max[k](s)
+      output y: f32[q] = sum[k](exp(s - m))
+    })");
+  const auto outcome = [&](const std::string& mask, const std::string& instead) {
+    const auto graph = parse_mugraph(R"(ugraph split of p {
+      kernel part grid(q, k.s) warps(1) {
+        split k = k.s(2) * k.i(4)
+        s[k.i] = select(k <= q, x, -inf) : reg f32
+        m[] = max[k.i](s) : reg f32
+        e[k.i] = )" + mask + "(exp(s - select(m == -inf, " +
+                                         instead + R"(, m))) : reg f32
+        l[] = sum[k.i](e) : reg f32
+        store m -> pm : f32
+        store l -> pl : f32
+      }
+      kernel join grid(q) warps(1) {
+        top[] = max[k.s](pm) : reg f32
+        total[] = sum[k.s](exp(pm - top) * pl) : reg f32
+        store total -> y
+      }
+    })",
+                                     "split.mu", program);
+    EXPECT_TRUE(graph.ok()) << to_string(graph.error());
+    return graph.ok() ? prove(program, *graph) : Proof();
+  };
+  const Proof proof = outcome("value", "0");
+  EXPECT_EQ(proof.outcome, Proof::kProved) << proof.reason;
+  EXPECT_TRUE(proof.all_sizes);
+  EXPECT_EQ(outcome("value", "m").outcome, Proof::kUnknown) << "minus infinity all the same";
+}
+
+// The h of the sum is not the h that the condition is on: all of x must be other than zero.
+TEST(Prove, WhatASumNeedsIsNeededForAllThatItRunsOver) {
+  const std::string guarded = "output O: f32[n, k] = select(k < 3, size(k) / X, 0)";
+  EXPECT_EQ(proof_of_programs(guarded, "output O: f32[n, k] = select(k < 3, sum[k](X / X) / X, 0)")
+                .outcome,
+            Proof::kUnknown);
+  EXPECT_EQ(
+      proof_of_programs(guarded, "output O: f32[n, k] = select(k < 3, X / X * size(k) / X, 0)")
+          .outcome,
+      Proof::kProved);
+}
+
 TEST(Prove, EndsInTime) {
   std::string terms = "x";
   for (int i = 0; i < 40; ++i) terms = "(" + terms + " + x[" + std::to_string(i) + "])";
