@@ -64,6 +64,24 @@ size_t symbol_length(std::string_view text) {
   return std::string_view("(){}[],:;=+-*/^<>@").find(text[0]) == std::string_view::npos ? 0 : 1;
 }
 
+// What to write in place of a character of other languages.
+std::string instead_of(char c) {
+  switch (c) {
+    case '&':
+      return "conditions are nested: select(a, select(b, x, y), y) is x where both hold";
+    case '|':
+      return "conditions are nested: select(a, x, select(b, x, y)) is x where one holds";
+    case '?':
+      return "write select(condition, a, b)";
+    case '!':
+      return "write the opposite relation, or swap the values of the select";
+    case '%':
+      return "indices are affine; split an axis for its remainder: split n = n.o * n.i(4)";
+    default:  // NOLINT(sundog-default): characters are open-ended
+      return {};
+  }
+}
+
 class Lexer {
  public:
   Lexer(std::string_view text, Diagnostics& diagnostics) : text_(text), diagnostics_(diagnostics) {}
@@ -129,9 +147,11 @@ class Lexer {
     if (byte < 0x20 || byte == 0x7f) {
       return diagnostics_.fail(place(), "a control character; this is not a text file");
     }
-    diagnostics_.fail(place(), byte < 0x80
-                                   ? "unexpected character '" + std::string(1, rest[0]) + "'"
-                                   : "a character outside ASCII, which only comments may hold");
+    if (byte >= 0x80) {
+      return diagnostics_.fail(place(), "a character outside ASCII, which only comments may hold");
+    }
+    diagnostics_.fail(place(), "unexpected character '" + std::string(1, rest[0]) + "'",
+                      instead_of(rest[0]));
   }
 
   std::string_view text_;

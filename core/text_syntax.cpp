@@ -31,9 +31,13 @@ bool is_relation(const Token& token) {
              std::end(kRelations);
 }
 
-// Behind an expression that is no argument.
-void refuse_relation(Cursor& cursor) {
+// What other languages put behind an expression that is no argument.
+void refuse_other_operators(Cursor& cursor) {
+  if (cursor.failed()) return;
   if (is_relation(cursor.peek())) cursor.fail_here(kNoValue, kWhereConditionsStand);
+  if (cursor.at("@")) {
+    cursor.fail_here("there is no operator '@'", "a matrix product is a sum: sum[k](x * w)");
+  }
 }
 
 class ExpressionParser {
@@ -98,7 +102,7 @@ class ExpressionParser {
       const Cursor::Nesting nesting(cursor_);
       if (!nesting.fits()) return {};
       Expr inner = sum();
-      refuse_relation(cursor_);
+      refuse_other_operators(cursor_);
       inner.parenthesised = true;
       cursor_.expect(")", "to close the parenthesis");
       return inner;
@@ -221,13 +225,16 @@ std::set<std::string> Cursor::names_since(size_t mark) const {
 
 Expr parse_expression(Cursor& cursor) {
   Expr result = ExpressionParser(cursor).sum();
-  refuse_relation(cursor);
+  refuse_other_operators(cursor);
   return result;
 }
 
 Expr parse_argument(Cursor& cursor) {
   Expr left = ExpressionParser(cursor).sum();
-  if (cursor.failed() || !is_relation(cursor.peek())) return left;
+  if (cursor.failed() || !is_relation(cursor.peek())) {
+    refuse_other_operators(cursor);
+    return left;
+  }
   Expr result;
   result.kind = Expr::Kind::kCompare;
   const Token token = cursor.take();

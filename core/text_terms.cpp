@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 
 #include "core/index_limit.h"
 #include "core/join.h"
@@ -171,10 +172,30 @@ TermId TermBuilder::push(Op op, std::vector<TermId> operands) {
   return push(Term(ApplyTerm{std::move(op), std::move(operands)}));
 }
 
+namespace {
+
+// A number that is another one in the arithmetic of kernels.
+void warn_of_range(Diagnostics& diagnostics, const Number& number, Place at) {
+  const double size = std::fabs(number.to_double());
+  if (!number.is_infinite() && size > std::numeric_limits<float>::max()) {
+    diagnostics.warn(at, "this number is infinite in f32, in which kernels compute",
+                     "infinity is written inf");
+  }
+  constexpr double kLeast = std::numeric_limits<float>::denorm_min();
+  if (size <= kLeast / 2 && number != Number(0)) {
+    diagnostics.warn(at, "this number is 0 in f32, in which kernels compute");
+  }
+}
+
+}  // namespace
+
 TermId TermBuilder::value(const Expr& e, AxisSet bound) {
   if (diagnostics_.failed()) return nothing();
   at_ = e.at;
-  if (const auto number = literal(e)) return push(ConstantTerm{*number});
+  if (const auto number = literal(e)) {
+    warn_of_range(diagnostics_, *number, e.at);
+    return push(ConstantTerm{*number});
+  }
   switch (e.kind) {
     case Expr::Kind::kNumber:
       diagnostics_.fail(e.at, "the number " + excerpt(e.text) + " cannot be kept exactly",

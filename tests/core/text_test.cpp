@@ -140,6 +140,21 @@ TEST(Text, Warns) {
   EXPECT_EQ(lines, (std::vector<int>{5, 7, 3, 4}));
 }
 
+TEST(Text, WarnsOfNumbersThatF32LacksButNotOfInfinity) {
+  std::vector<Error> warnings;
+  const auto program = parse_program(
+      "program p(n = 4) {\n input x: f16[n]\n a[n] = max(x, -1e39)\n b[n] = a + 1e-46\n"
+      " c[n] = max(b, -inf) + 1e38 + 1e-45 + 0\n output o: f16[n] = c * 1e400\n}",
+      "t.sd", {}, &warnings);
+  ASSERT_TRUE(program.ok());
+  std::vector<std::string> told;
+  for (const Error& warning : warnings) {
+    told.push_back(std::to_string(warning.position->line) + " " + warning.message.substr(0, 21));
+  }
+  EXPECT_EQ(told, (std::vector<std::string>{"3 this number is infini", "4 this number is 0 in f",
+                                            "6 this number is infini"}));
+}
+
 TEST(Text, SharedTermsArePrintedOnce) {
   std::string nested = "x";
   for (int i = 0; i < 12; ++i) nested = "softmax[m](" + nested + ")";
