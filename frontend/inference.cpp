@@ -442,8 +442,10 @@ Status Reader::window(const GraphNode& node, size_t operand, Value& value) {
   value.extents.push_back(extent);
   value.dims = source.dims;
   value.dims.emplace_back();
-  const bool everything = extent == 1 && access.first == 0 && count == source.extents[d];
-  if (!everything || access.step != 1) {
+  // Windows side by side are parts of the dimension, and no element of it is read twice.
+  const bool side_by_side = access.first == 0 && access.step == extent && access.spread == 1 &&
+                            count * extent == source.extents[d];
+  if (!side_by_side || !out_.axes.cut(source.dims[d], extent, &value.dims[d], &value.dims.back())) {
     access.dim = static_cast<int>(d);
     access.outer = out_.axes.resolved(source.dims[d]);
     if (access.outer.size() > 1) {

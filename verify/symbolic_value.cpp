@@ -14,8 +14,28 @@ std::vector<Need> SymbolicAlgebra::take_needs() {
   return result;
 }
 
+// A divisor is known up to a factor: which of its terms has the coefficient 1 depends on how the
+// variables are called.  All coefficients whole, with none in common, is one of its names.
+FormId SymbolicAlgebra::without_scale(FormId form) {
+  std::optional<Rational> measure;
+  for (const Monomial& m : forms_[form].terms) {
+    measure = measure ? common_measure(*measure, m.coefficient)
+                      : std::optional(Rational{m.coefficient.sign() < 0 ? -m.coefficient.numerator
+                                                                        : m.coefficient.numerator,
+                                               m.coefficient.denominator});
+    if (!measure) return form;
+  }
+  if (!measure) return form;
+  const std::optional<Rational> factor = divide(Rational::of(1), *measure);
+  for (const Monomial& m : forms_[form].terms) {
+    if (!factor || !multiply(m.coefficient, *factor)) return form;
+  }
+  return forms_.scale(form, *factor);
+}
+
 void SymbolicAlgebra::need(Need::Kind kind, FormId form) {
   ++needs_asked_;
+  if (kind != Need::kFinite && kind != Need::kInside) form = without_scale(form);
   if (given_ != forms_.zero()) needs_.push_back({kind, form, given_});
 }
 

@@ -86,6 +86,7 @@ class SymbolicAlgebra {
   bool may_be_infinite_atom(AtomId a) const;
   bool may_be_infinite(const Value& a) const;
   void need(Need::Kind kind, FormId form);
+  FormId without_scale(FormId form);
   void need_finite(FormId form);
   void need_divisor(FormId inverse);
 

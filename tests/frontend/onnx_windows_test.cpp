@@ -28,6 +28,7 @@ const Case kCases[] = {
     {"one by one", 2, 3, 4, 4, 5, 1, 1},
     {"one by one with strides", 1, 3, 5, 4, 2, 1, 1, 1, {2, 2}},
     {"the whole tensor", 1, 3, 4, 4, 2, 4, 4},
+    {"patches", 2, 3, 8, 6, 2, 4, 3, 1, {4, 3}},
     {"one column", 1, 2, 6, 1, 2, 3, 1, 1, {1, 1}, {1, 1}, {1, 0, 1, 0}},
     {"rounded up", 1, 2, 6, 5, 2, 3, 2, 1, {2, 2}, {1, 1}, {0, 0, 0, 0}, true},
     {"a margin that counts", 1, 2, 6, 5, 2, 3, 3, 1, {2, 2}, {1, 1}, {1, 1, 1, 0}, true, true}};
@@ -198,6 +199,16 @@ TEST(OnnxWindows, AOneByOneConvolutionIsAProduct) {
             "  input b: f32[e]\n"
             "  output y: f32[a, e, d] = (sum[c](x * w) + b)\n"
             "}\n");
+}
+
+TEST(OnnxWindows, PatchesArePartsOfTheirDimensions) {
+  const Case patches{"", 1, 3, 8, 6, 2, 4, 3, 1, {4, 3}};
+  const Result<Graph> read = graph_of_onnx(model_of(patches, "Conv", 2).SerializeAsString(), {});
+  ASSERT_TRUE(read.ok());
+  const Result<std::string> program = program_text(*read);
+  ASSERT_TRUE(program.ok());
+  EXPECT_NE(program->find("input x: f32[a, c, d, e, f]"), std::string::npos) << *program;
+  EXPECT_EQ(program->find("x["), std::string::npos) << *program;
 }
 
 TEST(OnnxWindows, WhatIsNoWindowIsSaid) {

@@ -77,6 +77,21 @@ class Optimize(unittest.TestCase):
         x, y = torch.randn(32), torch.randn(32)
         torch.testing.assert_close(st.optimize(paired, (x, y), **OPTIONS)(x, y), paired(x, y))
 
+    def test_norms_are_of_groups_and_of_vectors(self):
+        nn = torch.nn.functional
+        cases = {
+            "groups": (lambda x, w, c: nn.group_norm(x, 2, w, c), (torch.randn(3, 4, 5), torch.randn(4), torch.randn(4))),
+            "groups of images": (lambda x: nn.group_norm(x, 3) * 2, (torch.randn(2, 6, 3, 4),)),
+            "normalized": (lambda x: nn.normalize(x, dim=-1), (torch.randn(5, 7),)),
+            "order 1": (lambda x: x / torch.linalg.vector_norm(x, 1, dim=0), (torch.randn(5, 7),)),
+            "largest": (lambda x: x / torch.linalg.vector_norm(x, torch.inf, dim=-1, keepdim=True), (torch.randn(5, 7),)),
+        }
+        for name, (function, args) in cases.items():
+            with self.subTest(name):
+                fused = st.optimize(function, args, **OPTIONS)
+                self.assertIn("1 fused subgraphs, 0 operators left", str(fused.report))
+                torch.testing.assert_close(fused(*args), function(*args), rtol=1e-4, atol=1e-5)
+
     def test_is_an_operator_of_pytorch(self):
         kernel = self.fused.kernels[0]
         torch.library.opcheck(kernel.op, self.args)

@@ -438,6 +438,50 @@ TEST(Prove, GuardedPartsOfAMaskedSoftmaxAreProved) {
   EXPECT_EQ(outcome("value", "m").outcome, Proof::kUnknown) << "minus infinity all the same";
 }
 
+// Which term of a divisor has the coefficient 1 depends on how the variables are called: on the
+// sides of linear attention the one with epsilon, and another.
+TEST(Prove, DivisorsAreKnownUpToAFactor) {
+  const Program program = parsed(R"(program p(g = 2, n = 4, m = 4, e = 3, f = 2) {
+      input Q: f16[g, n, e]
+      input K: f16[g, m, e]
+      input V: f16[g, m, f]
+      qf[g, n, e] = select(Q > 0, Q + 1, exp(min(Q, 0)))
+      kf[g, m, e] = select(K > 0, K + 1, exp(min(K, 0)))
+      output y: f16[g, n, f] = sum[e](qf * sum[m](kf * V)) / (sum[e](qf * sum[m](kf)) + 1e-6)
+    })");
+  const auto graph = parse_mugraph(R"(ugraph split of p {
+      kernel k0 grid(g, m.s) warps(1) {
+        split m = m.s * m.i(2)
+        ks[m.i, e] = K : reg f16
+        vs[m.i, f] = V : reg f16
+        kf[m.i, e] = select(0 < ks, ks + 1, exp(min(ks, 0))) : reg f32
+        a[e, f] = sum[m.i](kf * vs) : reg f32
+        b[e] = sum[m.i](kf) : reg f32
+        store a -> pa : f32
+        store b -> pb : f32
+      }
+      kernel k1 grid(g) warps(1) {
+        qs[n, e] = Q : reg f16
+        qf[n, e] = select(0 < qs, qs + 1, exp(min(qs, 0))) : reg f32
+        ta[e, f] = sum[m.s](pa) : reg f32
+        tb[e] = sum[m.s](pb) : reg f32
+        above[n, f] = sum[e](qf * ta) : reg f32
+        below[n] = sum[e](qf * tb) : reg f32
+        o[n, f] = above / (below + 1e-6) : reg f32
+        store o -> y
+      }
+    })",
+                                   "split.mu", program);
+  ASSERT_TRUE(graph.ok()) << to_string(graph.error());
+  const Proof proof = prove(program, *graph);
+  EXPECT_EQ(proof.outcome, Proof::kProved) << proof.reason;
+  EXPECT_EQ(proof_of_programs("output O: f32[n, k] = X * (sum[k](X) + 1)",
+                              "output O: f32[n, k] = X * (sum[k](X) + 1) ^ 2 / (sum[k](X) + 1)")
+                .outcome,
+            Proof::kUnknown)
+      << "that the divisor is not 0 is a need of one side alone";
+}
+
 // The h of the sum is not the h that the condition is on: all of x must be other than zero.
 TEST(Prove, WhatASumNeedsIsNeededForAllThatItRunsOver) {
   const std::string guarded = "output O: f32[n, k] = select(k < 3, size(k) / X, 0)";

@@ -15,6 +15,7 @@ from torch.compiler import is_compiling
 
 from sundog._library import SundogError
 from sundog.kernel import Kernel, SavedKernel
+from sundog.torch import norms as _norms  # noqa: F401  what it lowers is known from here on
 from sundog.torch.backend import decompositions, sundog_backend
 from sundog.torch.compiler import Compiler, Report
 from sundog.torch.operators import KeepAttention

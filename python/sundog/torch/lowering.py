@@ -227,12 +227,12 @@ def _clamp(b: Builder, x: Ref, low: Any = None, high: Any = None) -> Ref:
     return x if high is None else b.elementwise("min", x, high)
 
 
-@lowers("clamp_min")
+@lowers("clamp_min", "clamp_min.Tensor")
 def _clamp_min(b: Builder, x: Ref, low: Any) -> Ref:
     return b.elementwise("max", x, low)
 
 
-@lowers("clamp_max")
+@lowers("clamp_max", "clamp_max.Tensor")
 def _clamp_max(b: Builder, x: Ref, high: Any) -> Ref:
     return b.elementwise("min", x, high)
 
@@ -342,7 +342,7 @@ def _sum(b: Builder, x: Ref, dims: Any = None, keepdim: bool = False, dtype: Any
 
 
 @lowers("mean.dim", "mean.default", into=REDUCTIONS)
-def _mean(b: Builder, x: Ref, dims: Any = None, keepdim: bool = False, dtype: Any = None) -> Ref:
+def mean(b: Builder, x: Ref, dims: Any = None, keepdim: bool = False, dtype: Any = None) -> Ref:
     chosen = dims_of(dims, len(x.shape))
     count = math.prod(x.shape[d] for d in chosen)
     return b.elementwise("div", b.reduce("sum", x, chosen, keepdim), count)
@@ -362,7 +362,7 @@ def _amin(b: Builder, x: Ref, dims: Any = None, keepdim: bool = False) -> Ref:
 def _var(b: Builder, x: Ref, dims: Any = None, *, correction: Any = 1, keepdim: bool = False) -> Ref:
     chosen = dims_of(dims, len(x.shape))
     count = math.prod(x.shape[d] for d in chosen)
-    centred = b.elementwise("sub", x, _mean(b, x, chosen, True))
+    centred = b.elementwise("sub", x, mean(b, x, chosen, True))
     squares = b.reduce("sum", b.elementwise("mul", centred, centred), chosen, keepdim)
     return b.elementwise("div", squares, count - (1 if correction is None else correction))
 
@@ -380,28 +380,6 @@ def _log_softmax(b: Builder, x: Ref, dim: int, *_: Any) -> Ref:
     centred = b.elementwise("sub", x, b.reduce("reduce_max", x, dims, True))
     total = b.reduce("sum", b.elementwise("exp", centred), dims, True)
     return b.elementwise("sub", centred, b.elementwise("log", total))
-
-
-@lowers("native_layer_norm", into=REDUCTIONS)
-def _layer_norm(b: Builder, x: Ref, shape: Sequence[int], weight: Any, bias: Any, eps: float) -> tuple[Ref, ...]:
-    dims = list(range(len(x.shape) - len(shape), len(x.shape)))
-    mean = _mean(b, x, dims, True)
-    centred = b.elementwise("sub", x, mean)
-    variance = _mean(b, b.elementwise("mul", centred, centred), dims, True)
-    scale = b.elementwise("rsqrt", b.elementwise("add", variance, eps))
-    result = b.elementwise("mul", centred, scale)
-    result = result if weight is None else b.elementwise("mul", result, weight)
-    return (result if bias is None else b.elementwise("add", result, bias), mean, scale)
-
-
-@lowers("_fused_rms_norm", into=REDUCTIONS)
-def _rms_norm(b: Builder, x: Ref, shape: Sequence[int], weight: Any, eps: float | None = None) -> tuple[Ref, ...]:
-    dims = list(range(len(x.shape) - len(shape), len(x.shape)))
-    if eps is None:
-        raise Unsupported("rms_norm with the eps of its type")
-    scale = b.elementwise("rsqrt", b.elementwise("add", _mean(b, b.elementwise("mul", x, x), dims, True), eps))
-    result = b.elementwise("mul", x, scale)
-    return (result if weight is None else b.elementwise("mul", result, weight), scale)
 
 
 # Products ---------------------------------------------------------------------------------------------
