@@ -378,6 +378,8 @@ void put_rounds(const RoundState& state, proto::Checkpoint* to) {
   message.set_emptied(state.emptied);
   message.set_kernels(state.kernels);
   message.set_few(state.few);
+  message.set_turn(state.turn);
+  message.set_turns(state.turns);
   message.set_cut(state.cut);
 }
 
@@ -438,6 +440,8 @@ std::optional<RoundState> rounds_of(const proto::Checkpoint& message, int kept_p
   found.emptied = message.emptied();
   found.kernels = message.kernels();
   found.few = message.few();
+  found.turn = message.turn();
+  found.turns = message.turns();
   found.cut = message.cut();
   return found;
 }

@@ -7,9 +7,11 @@
 #include "search/partition.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 
+#include "search/passes.h"
 #include "search/term_copy.h"
 
 namespace sundog::search {
@@ -148,7 +150,7 @@ class Partitioner {
       found.push_back({estimate(cuts), cuts});
     }
     std::stable_sort(found.begin(), found.end());
-    if (found.size() > most) found.resize(most);
+    keep_cheapest(most, found);
     std::vector<Partition> out;
     for (const auto& [us, cuts] : found) {
       out.push_back(build(cuts));
@@ -157,10 +159,40 @@ class Partitioner {
     return out;
   }
 
+  // The `most` with the cheapest cuts, and the one that is cheapest with the passes of its parts,
+  // where that saves a launch.
+  void keep_cheapest(size_t most, std::vector<std::pair<double, std::vector<int>>>& found) const {
+    if (found.size() <= most) return;
+    size_t best = 0;
+    double least = std::numeric_limits<double>::infinity(), kept = least;
+    for (size_t i = 0; i < found.size(); ++i) {
+      const double us = found[i].first + passes_us(found[i].second);
+      if (i < most) kept = std::min(kept, us);
+      if (us < least) best = i, least = us;
+    }
+    if (least + machine_.launch_us <= kept) std::swap(found[most++], found[best]);
+    found.resize(most);
+  }
+
   int part_of(TermId t, const std::vector<int>& cuts) const {
     const int last = last_.at(t);
     if (last < 0) return -1;
     return static_cast<int>(std::upper_bound(cuts.begin(), cuts.end(), last) - cuts.begin());
+  }
+
+  // Where an output is made: with the last reduction below it, or, where that runs along an axis of
+  // the output, which would be one pass more over it, in the part behind, which may pass over it
+  // anyway.
+  int part_of_output(const Output& o, const std::vector<int>& cuts) const {
+    const int part = std::max(0, part_of(o.value, cuts));
+    if (needs_cut_ || part == static_cast<int>(cuts.size())) return part;
+    const TermId roots[] = {o.value};
+    for (TermId t : reachable(program_.terms, roots)) {
+      const auto* reduce = std::get_if<ReduceTerm>(&program_.terms[t]);
+      if (reduce == nullptr || part_of(t, cuts) != part) continue;
+      if (!(reduce->axes & program_.terms.axes(o.value)).empty()) return part + 1;
+    }
+    return part;
   }
 
   // In topological order, those of outputs with the same axes together: gradients of a row beside
@@ -371,7 +403,7 @@ class Partitioner {
       add(std::get<ReduceTerm>(program_.terms[r]).operand);
     }
     for (const Output& o : program_.outputs) {
-      if (std::max(0, part_of(o.value, cuts)) == at) add(o.value);
+      if (part_of_output(o, cuts) == at) add(o.value);
     }
     return out;
   }
@@ -388,6 +420,45 @@ class Partitioner {
     const double width = narrow_ && narrow_type_ != DType::kF32 ? 2 : 4;
     return static_cast<double>(cuts.size()) * (machine_.launch_us + machine_.fill_us) +
            moved * width / hbm_peak(machine_);
+  }
+
+  // What the passes of each part over its inputs take, launches included.
+  double passes_us(const std::vector<int>& cuts) const {
+    std::vector<int> made_in;
+    for (const Output& o : program_.outputs) made_in.push_back(part_of_output(o, cuts));
+    const std::vector<int> most = passes_of_parts(
+        program_, order_, cuts.size() + 1, [&](TermId t) { return part_of(t, cuts); }, made_in);
+    std::vector<std::set<uint32_t>> read(cuts.size() + 1);
+    for (TermId r : reductions_) {
+      note_inputs(r, read[static_cast<size_t>(std::max(0, part_of(r, cuts)))]);
+    }
+    for (const Output& o : program_.outputs) {
+      note_inputs(o.value, read[static_cast<size_t>(part_of_output(o, cuts))]);
+    }
+    double us = 0;
+    for (size_t p = 0; p < most.size(); ++p) {
+      double bytes_read = 0;
+      for (uint32_t in : read[p]) bytes_read += size_of(program_.inputs[in]);
+      us += (most[p] - 1) * (machine_.launch_us + machine_.fill_us) +
+            most[p] * bytes_read / hbm_peak(machine_);
+    }
+    return us;
+  }
+
+  // The inputs that are read for a term, down to reductions.
+  void note_inputs(TermId t, std::set<uint32_t>& read) const {
+    std::set<TermId> seen;
+    std::vector<TermId> open = operands(program_.terms[t]);
+    if (!std::holds_alternative<ReduceTerm>(program_.terms[t])) open = {t};
+    while (!open.empty()) {
+      const TermId next = open.back();
+      open.pop_back();
+      if (!seen.insert(next).second) continue;
+      const Term& term = program_.terms[next];
+      if (const auto* in = std::get_if<InputTerm>(&term)) read.insert(in->tensor);
+      if (std::holds_alternative<ReduceTerm>(term)) continue;
+      for (TermId o : operands(term)) open.push_back(o);
+    }
   }
 
   // Whether a later sum runs over an axis of the term: then it may be an operand of a product.
@@ -458,7 +529,7 @@ class Partitioner {
       if (part_of(t, cuts) == at) builder.store(tensor, whole.intermediates[tensor - first], t);
     }
     for (size_t o = 0; o < program_.outputs.size(); ++o) {
-      if (std::max(0, part_of(program_.outputs[o].value, cuts)) == at) builder.output(o);
+      if (part_of_output(program_.outputs[o], cuts) == at) builder.output(o);
     }
     return std::move(builder).done(part_name(static_cast<size_t>(at)));
   }

@@ -2,7 +2,10 @@
 // greatest rank first, it is decided whether the term is loaded from an earlier kernel or computed
 // by one of its nodes.  When nothing is needed any more, the kernel's grid and loops follow
 // (search/kernel_shape.h), it is lowered and priced, and what it loads is left for the kernels
-// before it.  Deciding the top-ranked needed term and no other builds each structure once.
+// before it.  Deciding the top-ranked needed term and no other builds each structure once; so each
+// kernel stores the top-ranked term that is still to be stored.  An output may be put off, though,
+// where the kernel that stores it stores something for one that then runs behind it: a gradient and
+// the parts of a loss are made in one pass over the logits, and the loss joins its parts last.
 //
 // The reference system goes forwards, one operator at a time, and visits between four and some
 // thousand times as many states on the same programs: most of what it builds is needed by nobody.
@@ -25,6 +28,7 @@ constexpr float kInfinite = std::numeric_limits<float>::infinity();
 constexpr double kSlack = 1.25;
 constexpr double kSlackOfMany = 1.02;  // of more than two kernels: seldom better, and many
 constexpr size_t kMostOutputsChosen = 12;
+constexpr size_t kMostPutOff = 4;  // outputs of a program of which some are put off
 
 }  // namespace
 
@@ -66,6 +70,7 @@ PlacementOutcome Placement::run(const PlacementTask& task, double best_us, Quant
   for (const Subtree& subtree : task.subtrees) {
     if (pricer_.choices().empty()) break;
     done_.clear();
+    put_off_ = {};
     done_us_.assign(pricer_.choices().size(), 0);
     readers_.assign(table_.terms.size(), 0);
     read_bytes_ = 0;
@@ -107,31 +112,90 @@ void Placement::kernels(const RankSet& pending) {
   if (rest.size() > kMostOutputsChosen) return;
   const KernelBody outer_body = body_;
   const AxisSet outer_common = common_;
+  const PutOff outer_put_off = put_off_;
+  const std::vector<std::vector<int>> without_top = outputs_without_top(pending);
   // All together first: fewer kernels are better more often than not.
   const uint64_t subsets = uint64_t{1} << rest.size();
-  for (Choice c(decisions_, subsets); c.next();) {
-    const uint64_t s = subsets - 1 - c.index();
-    note(TraceKind::kOutputs, top, s);
-    body_ = {};
-    body_.outputs.push_back(top);
-    for (size_t i = 0; i < rest.size(); ++i) {
-      if ((s >> i & 1) != 0) body_.outputs.push_back(rest[i]);
+  for (Choice c(decisions_, subsets + without_top.size()); c.next();) {
+    std::vector<int> outputs{top};
+    if (c.index() < subsets) {
+      const uint64_t s = subsets - 1 - c.index();
+      note(TraceKind::kOutputs, top, s);
+      for (size_t i = 0; i < rest.size(); ++i) {
+        if ((s >> i & 1) != 0) outputs.push_back(rest[i]);
+      }
+    } else {
+      outputs = without_top[c.index() - subsets];
+      note(TraceKind::kOutputs, outputs[0], outputs.size() - 1);
+      put_off(pending, outputs);
     }
-    RankSet outs;
-    Partial start;
-    start.later = pending;
-    common_ = AxisSet(~uint64_t{0});
-    for (int o : body_.outputs) {
-      outs.insert(o);
-      start.bytes += table_.terms[static_cast<size_t>(o)].total_bytes;
-      common_ = common_ & table_.terms[static_cast<size_t>(o)].axes;
-    }
-    start.later.erase(outs);
-    start.later_us = least_us(start.later);
-    fill(outs, start);
+    if (make_put_off(outputs)) kernel_for(outputs, pending);
+    put_off_ = outer_put_off;
   }
   body_ = outer_body;
   common_ = outer_common;
+}
+
+void Placement::kernel_for(std::vector<int> outputs, const RankSet& pending) {
+  body_ = {};
+  body_.outputs = std::move(outputs);
+  RankSet outs;
+  Partial start;
+  start.later = pending;
+  common_ = AxisSet(~uint64_t{0});
+  for (int o : body_.outputs) {
+    outs.insert(o);
+    start.bytes += table_.terms[static_cast<size_t>(o)].total_bytes;
+    common_ = common_ & table_.terms[static_cast<size_t>(o)].axes;
+  }
+  start.later.erase(outs);
+  start.later_us = least_us(start.later);
+  fill(outs, start);
+}
+
+// What a kernel may store besides that, its first one on top: outputs of the program, of which some
+// that rank higher are put off.
+std::vector<std::vector<int>> Placement::outputs_without_top(const RankSet& pending) const {
+  std::vector<int> outputs;
+  for (int o : table_.outputs) {
+    if (pending.has(o) && std::find(outputs.begin(), outputs.end(), o) == outputs.end()) {
+      outputs.push_back(o);
+    }
+  }
+  std::sort(outputs.rbegin(), outputs.rend());
+  const bool may = kernels_left() > 0 && outputs.size() > 1 && outputs[0] == pending.top() &&
+                   outputs.size() <= kMostPutOff;
+  std::vector<std::vector<int>> out;
+  if (!may) return out;
+  for (uint64_t s = (uint64_t{1} << (outputs.size() - 1)) - 1; s > 0; --s) {
+    out.emplace_back();
+    for (size_t i = 1; i < outputs.size(); ++i) {
+      if ((s >> (i - 1) & 1) != 0) out.back().push_back(outputs[i]);
+    }
+  }
+  return out;
+}
+
+void Placement::put_off(const RankSet& pending, const std::vector<int>& stored) {
+  if (put_off_.outputs.top() < 0) {
+    put_off_.pending = pending;
+    for (int o : stored) put_off_.pending.erase(o);
+  }
+  for (int o : table_.outputs) {
+    if (pending.has(o) && o > stored[0]) put_off_.outputs.insert(o);
+  }
+}
+
+// Whether a kernel may store that: one that was put off only beside what is for a later kernel,
+// since the order of kernels that have nothing to do with each other is no choice.
+bool Placement::make_put_off(const std::vector<int>& outputs) {
+  bool any = false, is_new = false;
+  for (int o : outputs) {
+    any = any || put_off_.outputs.has(o);
+    is_new = is_new || !put_off_.pending.has(o);
+    put_off_.outputs.erase(o);
+  }
+  return !any || is_new;
 }
 
 // The same terms left to make with as many kernels, at no lower cost for any choice of parts.
@@ -139,6 +203,9 @@ bool Placement::is_dominated(const RankSet& pending) {
   if (decisions_.repeating()) return false;
   uint64_t h = mix(pending.hash(), done_.size() * 64 + static_cast<uint64_t>(most_kernels_));
   for (size_t i = 0; i < readers_.size(); ++i) h = mix(h, readers_[i] > 0 ? 1 : 0);
+  if (put_off_.outputs.top() >= 0) {
+    h = mix(mix(h, put_off_.outputs.hash()), put_off_.pending.hash());
+  }
   const auto is_cheaper = [&](const auto& us) { return cheaper(us, done_us_); };
   const auto& known = tables_.known().reached;
   if (const auto it = known.find(h);

@@ -71,6 +71,10 @@ class Placement {
 
  private:
   void kernels(const RankSet& pending);
+  void kernel_for(std::vector<int> outputs, const RankSet& pending);
+  std::vector<std::vector<int>> outputs_without_top(const RankSet& pending) const;
+  void put_off(const RankSet& pending, const std::vector<int>& stored);
+  bool make_put_off(const std::vector<int>& outputs);
   // What the kernel being filled is known to take, and what is left for those before it.
   struct Partial {
     double bytes = 0;
@@ -110,11 +114,18 @@ class Placement {
 
   int bank_number_ = 0;
   int most_kernels_ = 1;
+  // Outputs that kernels before those in done_ store, though they rank above what those store.
+  struct PutOff {
+    RankSet outputs;
+    RankSet pending;  // what else was still to be stored when the first of them was put off
+  };
+
   std::vector<PlacedKernel> done_;  // last kernel first
-  std::vector<float> done_us_;      // by choice
-  KernelBody body_;                 // being filled
-  AxisSet common_;                  // axes that all outputs of it share
-  std::vector<int> readers_;        // of each input, in all kernels so far
+  PutOff put_off_;
+  std::vector<float> done_us_;  // by choice
+  KernelBody body_;             // being filled
+  AxisSet common_;              // axes that all outputs of it share
+  std::vector<int> readers_;    // of each input, in all kernels so far
   double input_bytes_ = 0, read_bytes_ = 0;
   std::optional<Constraint> constraint_;
   bool tracing_ = false;

@@ -6,15 +6,17 @@
 // stay together, since a task has its price.
 //
 // Trees of more kernels wait until those of fewer are done: a good structure of few kernels prunes
-// most of them.  Each kernel more multiplies what there is to look at, and where two kernels are
-// better than three no program was seen for which four were better still; so beyond three each tree
-// is grown only where the one before it paid, and all of them together may take as long as the
-// rest.
+// most of them.  Where one is very large (a program of many terms that may be written in many ways)
+// the others do not wait for ever: each has turns, twice as long each time round.  Each kernel more
+// multiplies what there is to look at, and where two kernels are better than three no program was
+// seen for which four were better still; so beyond three each tree is grown only where the one
+// before it paid, and all of them together may take as long as the rest.
 #include "search/rounds.h"
 
 #include <algorithm>
 #include <new>
 #include <optional>
+#include <tuple>
 
 namespace sundog::search {
 namespace {
@@ -26,6 +28,7 @@ constexpr double kTooExpensive = 1.5;   // times the best: work that no structur
 constexpr int kKernelsAlways = 3;       // in one structure
 constexpr double kNearlyBest = 1.02;    // times the best: what a kernel more has to gain
 constexpr uint64_t kFewStates = 20000;  // that trees of more kernels may visit in any case
+constexpr uint64_t kTurn = 1 << 15;     // states of one tree before others have a turn; then twice
 
 }  // namespace
 
@@ -145,11 +148,33 @@ void Rounds::merge() {
   state_.tasks.insert(state_.tasks.begin(), std::make_move_iterator(left.begin()),
                       std::make_move_iterator(left.end()));
   for (const auto& bank : banks_) bank->tables->end_round();
+  take_turns(tasks.front(), states);
   grow();
   bound_memory();
   ++state_.rounds;
   state_.width = std::min(kMostTasks, state_.width * 2);
   limits_.add_states(states);
+}
+
+// A tree that has used up its turn goes behind the others.  `ran`: of a round of so many states.
+void Rounds::take_turns(const PlacementTask& ran, uint64_t states) {
+  const auto is_other = [&](const PlacementTask& t) {
+    return t.bank != ran.bank || t.kernels != ran.kernels;
+  };
+  auto& tasks = state_.tasks;
+  if (tasks.empty() || is_other(tasks.front())) {
+    state_.turn = 0;
+    return;
+  }
+  state_.turn += states;
+  if (state_.turn < kTurn << std::min<uint64_t>(state_.turns, 32)) return;
+  const auto others = std::find_if(tasks.begin(), tasks.end(), is_other);
+  if (others == tasks.end()) return;
+  std::rotate(tasks.begin(), others, tasks.end());
+  state_.turn = 0;
+  // Trees stand in the order in which they were added until all have had their turn.
+  const PlacementTask& next = tasks.front();
+  if (std::tie(next.kernels, next.bank) < std::tie(ran.kernels, ran.bank)) ++state_.turns;
 }
 
 // Trees of more kernels, once all others are done: no longer than those took.

@@ -42,6 +42,8 @@ struct RoundState {
   uint32_t width = 1;    // tasks of the next round
   int kernels = 0;       // of the largest trees that were due so far
   uint64_t few = 0;      // states until there were trees of more kernels than are always searched
+  uint64_t turn = 0;     // states that the tree at the front was given since it came there
+  uint64_t turns = 0;    // times that all trees had theirs
   bool cut = false;      // those have taken as long again, and were left
   uint64_t emptied = 0;  // times that tables grew too large and were emptied
 };
@@ -80,6 +82,7 @@ class Rounds {
   size_t width() const;
   void add_trees();
   bool more_kernels_pay() const;
+  void take_turns(const PlacementTask& ran, uint64_t states);
   void grow();
   PlacementOutcome run(const PlacementTask& task, uint64_t states);
   void bound_memory();

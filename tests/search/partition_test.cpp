@@ -151,6 +151,34 @@ TEST(PartitionTest, GradientsOfANormTakeAKernelForRowsAndOneForColumns) {
   for (const Candidate& c : report->candidates) expect_each_right(program, c.graph);
 }
 
+constexpr const char* kDivergence = R"(program divergence(n = 64, v = 128256) {
+  input S: bf16[n, v]
+  input T: bf16[n, v]
+  ls[n, v] = S - logsumexp[v](S)
+  lt[n, v] = T - logsumexp[v](T)
+  output loss: f32[n] = sum[v](exp(lt) * (lt - ls))
+  output grad: bf16[n, v] = exp(ls) - exp(lt)
+})";
+
+// The statistics of rows first, then all that is made of them, in one pass each.
+TEST(PartitionTest, StatisticsOfRowsAreCutFromWhatTheyAreFor) {
+  bool any = false;
+  for (const Partition& p : partitions(parse(kDivergence), machine_of(h200()), false, 2)) {
+    any = any || (p.parts.size() == 2 && p.parts[0].program.outputs.size() == 2 &&
+                  p.parts[1].program.outputs.size() == 2);
+  }
+  EXPECT_TRUE(any);
+}
+
+TEST(PartitionTest, DivergenceAndGradientTakeTwoPasses) {
+  SearchOptions options;
+  options.max_states = 100000;
+  const auto report = superoptimize(parse(kDivergence), h200(), {}, options);
+  ASSERT_TRUE(report.ok());
+  EXPECT_LT(report->candidates.front().predicted_us, report->unfused.predicted_us / 2.5);
+  EXPECT_EQ(report->candidates.front().graph.kernels.size(), 4u);
+}
+
 TEST(PartitionSlowTest, BlocksOfATransformerAreFused) {
   for (const char* name : {"mlp_block", "attention_block"}) {
     const Program program = load(name);

@@ -83,5 +83,33 @@ TEST(PruningSlowTest, KeepsTheBest) {
   EXPECT_GT(compared, kPrograms / 3);
 }
 
+// An output of a higher rank may be stored by a kernel before the last one: the gradient beside the
+// parts of the loss.
+TEST(PlacementTest, AnOutputIsStoredBesideThePartsOfAnother) {
+  SearchOptions options;
+  options.parts = false;
+  const auto report = superoptimize(parse(R"(program cross_entropy(n = 64, v = 128256) {
+  input X: bf16[n, v]
+  input T: bf16[n, v]
+  ls[n, v] = X - logsumexp[v](X)
+  output loss: f32[n] = -sum[v](T * ls)
+  output grad: bf16[n, v] = exp(ls) - T
+})"),
+                                    *find_device("h200"), {}, options);
+  ASSERT_TRUE(report.ok());
+  const MuGraph& best = report->candidates.front().graph;
+  ASSERT_EQ(best.kernels.size(), 3u);
+  const auto stores_output = [&](size_t kernel) {
+    for (const Store* s : stores_of(best.kernels[kernel])) {
+      if (best.tensors[s->tensor].role == TensorRole::kOutput) return true;
+    }
+    return false;
+  };
+  EXPECT_TRUE(stores_output(1));
+  EXPECT_TRUE(stores_output(2));
+  EXPECT_GT(block_count(best.kernels[1]), 132);
+  EXPECT_LT(report->candidates.front().predicted_us, 25);
+}
+
 }  // namespace
 }  // namespace sundog::search

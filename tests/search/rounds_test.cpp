@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "search/import.h"
 #include "search/rewrite.h"
 #include "tests/search/programs.h"
@@ -90,6 +92,28 @@ TEST_F(RoundsTest, TheBestIsFoundWhateverIsForgotten) {
   EXPECT_GT(little.emptied, 0u);
   EXPECT_NEAR(little.incumbents.best_us(), all.incumbents.best_us(),
               0.02 * all.incumbents.best_us());
+}
+
+// One tree that is larger than all others together does not keep them waiting to its end.
+TEST_F(RoundsTest, TreesTakeTurns) {
+  const Program program = parse(R"(program p(n = 64, h = 8192) {
+  input S: bf16[n, h]
+  input T: bf16[n, h]
+  ls[n, h] = S - logsumexp[h](S)
+  lt[n, h] = T - logsumexp[h](T)
+  output loss: f32[n] = sum[h](exp(lt) * (lt - ls))
+})");
+  auto runs = banks(program);
+  Limits limits({}, 0, 400000, nullptr);
+  Workers workers(1);
+  Rounds search(runs, machine_, space_, 0, limits, workers);
+  search.begin(1e30, 1);
+  std::set<int> kernels;
+  search.trace([&](const TaskTrace& task) { kernels.insert(task.kernels); });
+  while (!limits.check() && search.run()) search.merge();
+  EXPECT_EQ(limits.reason(), "states");
+  EXPECT_EQ(kernels, (std::set<int>{1, 2, 3}));
+  EXPECT_GT(search.state().turns, 0u);
 }
 
 }  // namespace
