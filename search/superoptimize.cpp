@@ -294,7 +294,7 @@ class Superoptimizer {
     const RoundState& state = rounds_.state();
     Progress p;
     p.seconds = limits_.seconds();
-    p.states = state.counts.states;
+    p.states = state.counts.states + point_.parts.states;
     p.structures = state.counts.structures;
     p.verified = report_.candidates.size() + report_.rejected;
     p.best_us = state.incumbents.best_us();
@@ -305,7 +305,7 @@ class Superoptimizer {
 
   void finish_report() {
     const RoundState& state = rounds_.state();
-    report_.states = state.counts.states;
+    report_.states = state.counts.states + point_.parts.states;
     report_.kernels_priced = state.counts.kernels_priced;
     report_.structures = state.counts.structures;
     report_.rounds = state.rounds;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "core/float_algebra.h"
@@ -177,6 +178,21 @@ TEST(PartitionTest, DivergenceAndGradientTakeTwoPasses) {
   ASSERT_TRUE(report.ok());
   EXPECT_LT(report->candidates.front().predicted_us, report->unfused.predicted_us / 2.5);
   EXPECT_EQ(report->candidates.front().graph.kernels.size(), 4u);
+}
+
+// What was visited for the parts counts as well as what the search of the whole comes to.
+TEST(PartitionTest, StatesOfPartsAreReported) {
+  SearchOptions options;
+  options.max_states = 2000;
+  const auto report = superoptimize(load("mlp_block"), h200(), {}, options);
+  ASSERT_TRUE(report.ok());
+  uint64_t of_parts = 0;
+  for (const std::string& note : report->notes) {
+    const size_t at = note.find("searches, ");
+    if (at != std::string::npos) of_parts = std::stoull(note.substr(at + 10));
+  }
+  EXPECT_GT(of_parts, 0u);
+  EXPECT_GE(report->states, options.max_states + of_parts);
 }
 
 TEST(PartitionSlowTest, BlocksOfATransformerAreFused) {
