@@ -251,6 +251,9 @@ bool repeatable(const Text& x) {
   return x.text.find_first_of("(+*/? ") == std::string::npos || x.constant.has_value();
 }
 
+// A variable, an element of an array or a number.
+bool is_name(const Text& x) { return x.level == 0 && x.text.find('(') == std::string::npos; }
+
 // Counts how often an operator's body reads each operand.
 struct UseCount {
   using Value = std::array<int, 3>;
@@ -321,6 +324,8 @@ Text CudaText::difference(const Text& x, const std::string& y) {
   if (text.level == 0) return text;  // has a name now
   text.minuend = x.text;
   text.subtrahend = y;
+  text.multiplicand = x.multiplicand;
+  text.multiplier = x.multiplier;
   return text;
 }
 
@@ -347,7 +352,14 @@ Text CudaText::mul(const Text& x, const Text& y) {
     const Text once = bind(x);
     return product(once.text + " * " + once.text);
   }
-  return shortened(product(tight(x) + " * " + y.atom()));
+  Text text = shortened(product(tight(x) + " * " + y.atom()));
+  if (text.level > 0 && is_name(x) && is_name(y)) {
+    // The factor that is the same for many elements comes second.
+    const bool swap = x.text.size() < y.text.size();
+    text.multiplicand = swap ? y.text : x.text;
+    text.multiplier = swap ? x.text : y.text;
+  }
+  return text;
 }
 
 Text CudaText::div(const Text& x, const Text& y) {
@@ -374,6 +386,10 @@ Text CudaText::neg(const Text& x) {
 
 Text CudaText::exp(const Text& x) {
   if (x.constant) return number(std::exp(*x.constant));
+  if (options_.fast && !x.minuend.empty() && !x.multiplier.empty()) {
+    return shortened(atom("sd::exp_scaled_difference_fast(" + x.multiplicand + ", " +
+                          x.multiplier + ", " + x.subtrahend + ")"));
+  }
   if (options_.fast && !x.minuend.empty()) {
     return shortened(atom("sd::exp_difference_fast(" + x.minuend + ", " + x.subtrahend + ")"));
   }

@@ -17,7 +17,8 @@ void KernelEmitter::elementwise(uint32_t id) {
   const Slots slots(out_, kernel_, p.iteration);
   const TileWriter writer = p.in_registers ? TileWriter{} : tile_writer(id, slots);
   if (!writer.test.empty()) out_.open("if (" + writer.test + ")");
-  element_loops(id, slots, writer);
+  with_settled_masks(id, computation(id).value, tile_axes(id),
+                     [&](const auto& instead) { element_loops(id, slots, writer, instead); });
   if (!writer.test.empty()) out_.close();
   out_.close();
   if (!p.in_registers) {
@@ -51,7 +52,8 @@ std::string KernelEmitter::raw_vector(uint32_t id, const Scope& scope) const {
                                                                            : "";
 }
 
-void KernelEmitter::element_loops(uint32_t id, const Slots& slots, const TileWriter& writer) {
+void KernelEmitter::element_loops(uint32_t id, const Slots& slots, const TileWriter& writer,
+                                  const std::map<TermId, TermId>& instead) {
   const ComputationPlan& p = plan(id);
   const Computation& c = computation(id);
   const RegisterArray array = result_array(id);
@@ -62,6 +64,7 @@ void KernelEmitter::element_loops(uint32_t id, const Slots& slots, const TileWri
                       (array.dtype == DType::kF16 || array.dtype == DType::kBF16);
   const auto target = [&] { return array.element(slots.index_in(p.layout)); };
   Scope scope{id, &slots, {}};
+  scope.instead = instead;
   std::string raw;
   const auto prepare = [&] {
     scope.vectors.clear();

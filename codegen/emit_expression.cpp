@@ -371,6 +371,9 @@ Text KernelEmitter::value(Scope& scope, TermId term, const std::string& guard) {
     if (const auto known = scope.values.find(term); known != scope.values.end())
       return known->second;
   }
+  if (const auto other = scope.instead.find(term); other != scope.instead.end()) {
+    return value(scope, other->second, guard);
+  }
   const Term& t = kernel_.terms[term];
   Text result;
   if (const auto* input = std::get_if<InputTerm>(&t)) {

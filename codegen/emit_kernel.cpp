@@ -100,7 +100,7 @@ void KernelEmitter::declare_names() {
   for (const Computation& c : kernel_.computations) {
     std::string name = unique(c.name);
     names_.push_back(name);
-    for (const char* suffix : {"_part", "_shared", "_last", "_scratch"})
+    for (const char* suffix : {"_part", "_shared", "_last", "_scale", "_scratch"})
       taken.insert(name + suffix);
   }
   out_.reserve(std::move(taken));
@@ -113,7 +113,7 @@ std::string KernelEmitter::run(const std::string& name, const std::vector<std::s
   out_.line("const int tid = static_cast<int>(threadIdx.x);");
   out_.line("[[maybe_unused]] const int lane = tid % 32, warp = tid / 32;");
   if (!kernel_.grid.empty()) out_.line("const int block = static_cast<int>(blockIdx.x);");
-  grid_indices();
+  grid_indices(!cluster);
   declare_arena(cluster);
   if (place_.followed) out_.line("sd::grid_launch_dependents();");
   start_copies();
@@ -128,7 +128,7 @@ std::string KernelEmitter::run(const std::string& name, const std::vector<std::s
 std::string KernelEmitter::run_joined(const std::string& block, int64_t arena) {
   arena_ = arena;
   if (!kernel_.grid.empty()) out_.line("const int block = " + block + ";");
-  grid_indices();
+  grid_indices(false);
   declare_arena(false);
   start_first_windows();
   statements(kernel_.body);
@@ -156,7 +156,26 @@ std::string KernelEmitter::blocks_wanted() const {
   return warpgroups_ && fit && 2 * plan_.shared_bytes <= 224 * 1024 ? ", 2" : "";
 }
 
-void KernelEmitter::grid_indices() {
+// Whether masks leave blocks more iterations the later they are along grid factor `f`.
+bool KernelEmitter::blocks_grow_along(AxisId f) const {
+  bool grow = false, shrink = false;
+  for (const LoopSite& site : scan_.loops) {
+    for (const IndexCondition& condition : site.loop->trim) {
+      if (condition.relation != Relation::kLess && condition.relation != Relation::kLessEqual) {
+        continue;
+      }
+      const Affine e = affine(graph_, kernel_, condition.expr);
+      if (e.coefficients[site.loop->factor] == 0) continue;
+      grow |= e.coefficients[f] < 0;
+      shrink |= e.coefficients[f] > 0;
+    }
+  }
+  return grow && !shrink;
+}
+
+// `reversed`: a factor along which blocks grow starts with its last value, so that long blocks come
+// first and short ones fill the end.
+void KernelEmitter::grid_indices(bool reversed) {
   int64_t inner = block_count(kernel_);
   for (size_t i = 0; i < kernel_.grid.size(); ++i) {
     const AxisId f = kernel_.grid[i];
@@ -165,6 +184,7 @@ void KernelEmitter::grid_indices() {
     std::string text = "block";
     if (inner > 1) text += " / " + std::to_string(inner);
     if (i > 0) text += " % " + std::to_string(std::max<int64_t>(size, 1));
+    if (reversed && blocks_grow_along(f)) text = std::to_string(size - 1) + " - " + text;
     out_.line("[[maybe_unused]] const int " + factors_[f] + " = " + text + ";");
   }
 }
@@ -372,12 +392,8 @@ void KernelEmitter::start_accumulators(const Loop& loop) {
     const RegisterArray array = p.deferred ? part_array(id) : result_array(id);
     out_.line(array.declaration());
     fill(array, unit);
-    if (computation(id).rescale != kNone) {
-      RegisterArray last = array;
-      last.name = names_[id] + "_last";
-      last.inner = 1;
-      last.count =
-          slots(slice(p.deferred ? p.partial : p.layout, tile_axes(computation(id).rescale)));
+    if (computation(id).rescale != kNone && rescaled_first(id) == id) {
+      const RegisterArray last = row_array(id, "_last");
       out_.line(last.declaration());
       fill(last, -std::numeric_limits<double>::infinity());
     }

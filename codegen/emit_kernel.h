@@ -120,6 +120,7 @@ class KernelEmitter {
     // Name and width of the vectors loaded, by term and the branches (as in `Branch`) it stands in.
     std::map<std::pair<TermId, std::string>, std::pair<std::string, int>> vectors = {};
     std::string branches = {};  // in which a value is asked for
+    std::map<TermId, TermId> instead = {};  // terms that are evaluated in place of others
     const std::pair<std::string, int>* vector_of(TermId term) const;
   };
   // A term that is evaluated only where a condition on indices holds, or does not.
@@ -129,6 +130,16 @@ class KernelEmitter {
     std::string key() const { return std::to_string(select) + (taken ? "+" : "-"); }
   };
   static std::string branch_key(const std::vector<Branch>& branches);
+  // A maximum of products with one positive factor, a scalar: the factor is taken out.
+  struct MaxOfMultiples {
+    TermId product = kNoTerm, rest = kNoTerm;  // the product and its other factor
+    std::string factor;
+  };
+  // Selects of a computation that take their first branch all over the tile where `test` holds.
+  struct SettledMasks {
+    std::string test;
+    std::map<TermId, TermId> branches;
+  };
   // How threads write the elements they hold into a tile.
   struct TileWriter {
     std::string test;  // of the threads that write
@@ -144,7 +155,8 @@ class KernelEmitter {
   void signature(const std::string& name, const std::vector<std::string>& parameters,
                  int64_t cluster);
   std::string blocks_wanted() const;
-  void grid_indices();
+  bool blocks_grow_along(AxisId f) const;
+  void grid_indices(bool reversed);
   void declare_arena(bool kept);
   void statements(const std::vector<Statement>& body);
   void loop(const Loop& loop);
@@ -228,14 +240,29 @@ class KernelEmitter {
 
   // emit_elementwise.cpp
   void elementwise(uint32_t id);
-  void element_loops(uint32_t id, const Slots& slots, const TileWriter& writer);
+  void element_loops(uint32_t id, const Slots& slots, const TileWriter& writer,
+                     const std::map<TermId, TermId>& instead);
   std::string element_mask(uint32_t id, const Slots& slots);
   std::string raw_vector(uint32_t id, const Scope& scope) const;
 
+  // emit_mask.cpp
+  std::optional<SettledMasks> settled_masks(uint32_t id, TermId root, AxisSet tile) const;
+  void with_settled_masks(uint32_t id, TermId root, AxisSet tile,
+                          const std::function<void(const std::map<TermId, TermId>&)>& emit);
+  // emit_maximum.cpp
+  std::optional<MaxOfMultiples> max_of_multiples(uint32_t id);
+  Text folded(TermId term);
+  Layout rescaled_rows(uint32_t id) const;
+  uint32_t rescaled_first(uint32_t id) const;
+  RegisterArray row_array(uint32_t id, const std::string& suffix) const;
+  void declare_scale(uint32_t id);
+  void rescale(uint32_t id, const RegisterArray& array);
+  void find_scale(uint32_t id);
+  std::string exp_difference(const std::string& x, const std::string& y);
   // emit_reduce.cpp
   void reduction(uint32_t id);
-  void reduce_loops(uint32_t id, const RegisterArray& into, const std::string& only);
-  void rescale(uint32_t id, const RegisterArray& array);
+  void reduce_loops(uint32_t id, const RegisterArray& into, const std::string& only,
+                    const std::optional<MaxOfMultiples>& multiples);
   void finish(const std::vector<uint32_t>& ids, bool add);
   void finish_values(uint32_t id, bool add);
   void combine_lanes(uint32_t id);
@@ -245,7 +272,6 @@ class KernelEmitter {
   std::string gather_run(uint32_t id, const Slots& slots);
   Text gathered(uint32_t id, const Slots& slots);
   void add_into(uint32_t id);
-  std::string exp_difference(const std::string& x, const std::string& y);
   void fill(const RegisterArray& array, double value);
   void for_all(const RegisterArray& array, const std::string& statement);  // of array.any()
   std::string target_extra_test(uint32_t id) const;

@@ -1,5 +1,5 @@
 // Reductions: partial sums of a thread, their combination over lanes and warps, accumulators over
-// loops, and the rescaling of accumulators by a running maximum.
+// loops.
 //
 // Combination over warps goes through scratch memory: each warp writes its part, and after a
 // barrier the parts are added up by whoever is to hold the result.  Several accumulators that end
@@ -73,6 +73,9 @@ void KernelEmitter::reduction(uint32_t id) {
   if (c.rescale != kNone) operands.push_back(c.rescale);
   read_barrier(operands);
   const bool fresh = fresh_each_time(id), warpgroup = p.mma && p.mma->warpgroup;
+  const std::optional<MaxOfMultiples> multiples =
+      fresh && !p.into_partial && p.kind == Realisation::kReduce ? max_of_multiples(id)
+                                                                  : std::nullopt;
   const auto loops = [&](const RegisterArray& into, const std::string& only) {
     if (warpgroup) {
       warpgroup_product(id, into, fresh);
@@ -81,7 +84,7 @@ void KernelEmitter::reduction(uint32_t id) {
     } else if (p.row_sum) {
       row_sum(id, into);
     } else {
-      reduce_loops(id, into, only);
+      reduce_loops(id, into, only, multiples);
     }
   };
   if (p.into_partial) {
@@ -92,6 +95,7 @@ void KernelEmitter::reduction(uint32_t id) {
   }
   const bool accumulator = !p.loops.empty() && c.accumulate_into == kNone;
   if (!accumulator) out_.line(result_array(id).declaration());
+  if (c.rescale != kNone) declare_scale(id);
   out_.open("");
   const RegisterArray part = part_array(id);
   if (fresh) {
@@ -100,6 +104,10 @@ void KernelEmitter::reduction(uint32_t id) {
   }
   if (c.rescale != kNone) rescale(id, fresh ? result_array(id) : part);
   loops(part, "");
+  if (multiples) {
+    for_all(part, part.any() + " = sd::multiple_of_max(" + part.any() + ", " + multiples->factor +
+                      ");");
+  }
   const bool kept = !p.combine.needed() && !separate_part(id) && !p.shared;
   if (!p.deferred) {
     if (!kept) settle_products_for(id);
@@ -109,7 +117,8 @@ void KernelEmitter::reduction(uint32_t id) {
   out_.close();
 }
 
-void KernelEmitter::reduce_loops(uint32_t id, const RegisterArray& into, const std::string& only) {
+void KernelEmitter::reduce_loops(uint32_t id, const RegisterArray& into, const std::string& only,
+                                 const std::optional<MaxOfMultiples>& multiples) {
   const ComputationPlan& p = plan(id);
   const ReduceTerm& reduce = *reduce_of(id);
   const Slots slots(out_, kernel_, p.iteration);
@@ -123,64 +132,32 @@ void KernelEmitter::reduce_loops(uint32_t id, const RegisterArray& into, const s
       rolled = rolled - tile_axes(operand);
     }
   }
-  Scope scope{id, &slots, {}};
-  slots.for_each(
-      out_, rolled,
-      [&] {
-        scope.vectors.clear();
-        prepare_vectors(scope, reduce.operand);
-      },
-      [&] {
-        scope.values.clear();
-        std::string text = value(scope, reduce.operand, "").text;
-        if (!present.empty())
-          text = "(" + present + ") ? " + text + " : " + literal(unit(reduce.kind));
-        const std::string element = into.element(slots.index_in(p.partial));
-        out_.line(merge(reduce.kind, element, present.empty() ? text : "(" + text + ")"));
-      });
+  const auto loops = [&](const std::map<TermId, TermId>& instead) {
+    Scope scope{id, &slots, {}};
+    scope.instead = instead;
+    if (multiples) scope.instead[multiples->product] = multiples->rest;
+    slots.for_each(
+        out_, rolled,
+        [&] {
+          scope.vectors.clear();
+          prepare_vectors(scope, reduce.operand);
+        },
+        [&] {
+          scope.values.clear();
+          std::string text = value(scope, reduce.operand, "").text;
+          if (!present.empty())
+            text = "(" + present + ") ? " + text + " : " + literal(unit(reduce.kind));
+          const std::string element = into.element(slots.index_in(p.partial));
+          if (multiples) {
+            out_.line(element + " = sd::max_of_multiples(" + element + ", " + text + ", " +
+                      multiples->factor + ");");
+          } else {
+            out_.line(merge(reduce.kind, element, present.empty() ? text : "(" + text + ")"));
+          }
+        });
+  };
+  with_settled_masks(id, reduce.operand, tile_axes(id) | p.reduced, loops);
   if (!only.empty()) out_.close();
-}
-
-// Multiplies an accumulator by exp(m' - m), m' being the maximum when it was last added to.
-void KernelEmitter::rescale(uint32_t id, const RegisterArray& array) {
-  const Computation& c = computation(id);
-  const ComputationPlan& p = plan(id);
-  const Layout& own = p.deferred ? p.partial : p.layout;
-  const AxisSet rows = tile_axes(c.rescale);
-  out_.open("");
-  const Layout row_layout = slice(own, rows);
-  const Slots row(out_, kernel_, row_layout);
-  Scope scope{id, &row, {}};
-  std::string scale;
-  row.for_each(out_, {}, nullptr, [&] {
-    const LocalTerm maximum{c.rescale, rows};
-    const Text now = read_local(scope, kNoTerm, maximum, "");
-    const RegisterArray previous{names_[id] + "_last", DType::kF32, slots(row_layout), 1, false};
-    const std::string last = previous.element(row.index_in(row_layout));
-    out_.line("const float now = " + now.text + ";");
-    out_.line("const float scale = " + last + " == " + literal(kMinusInfinity) +
-              " ? 0.0f : " + exp_difference(last, "now") + ";");
-    out_.line(last + " = now;");
-    // The registers of this row.
-    std::vector<RegisterLoop> digits = row.loops();
-    int open = 0;
-    for (const Mode& m : own.modes) {
-      if (m.holder != Holder::kReg || m.extent <= 1 || rows.has(m.axis)) continue;
-      const std::string var = out_.fresh("r");
-      out_.line("#pragma unroll");
-      out_.open("for (int " + var + " = 0; " + var + " < " + std::to_string(m.extent) + "; ++" +
-                var + ")");
-      digits.push_back({m, var});
-      ++open;
-    }
-    out_.line(array.element(register_index(own, digits)) + " *= scale;");
-    for (; open > 0; --open) out_.close();
-  });
-  out_.close();
-}
-
-std::string KernelEmitter::exp_difference(const std::string& x, const std::string& y) {
-  return text_.exp({x + " - " + y, 2, {}, {}, {}, {}, x, y}).text;
 }
 
 // --- combination

@@ -101,6 +101,7 @@ Kernel finish_kernel(const MuGraph& graph, const KernelPlan& plan, const Machine
   const bool at_once = blocks <= machine.sms * priced.resident;
   start_loads_early(graph, kernel, at_once || !needs_registers(kernel));
   keep_in_registers(p.roles, kernel);
+  separate_sums(p.roles, kernel);
   overlap_products(kernel);
   return kernel;
 }

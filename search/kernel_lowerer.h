@@ -79,6 +79,7 @@ class KernelLowerer {
 
   // What gets a computation of its own (kernel_lowerer_marks.cpp).
   void count_uses();
+  bool written_in_place(int rank) const;
   void mark_operands();
   void mark_invariants();
   void mark_running_maxima();

@@ -3,7 +3,9 @@
 //
 // A term is computed once and kept if several read it, if it is stored or reduced, if it is an
 // operand of a matrix product (which reads tiles), or if its readers would compute it again along
-// an axis that it does not have.  All else is written into its reader.
+// an axis that it does not have.  All else is written into its reader, and so is a product of what
+// has a computation that only reductions and one other read: a scaled score is a factor of its
+// maximum and of the exponent, which costs nothing in either.
 //
 // In online softmax each iteration has its own maximum m of scores, and what it adds is exp(s - m)
 // times something.  Taking the running maximum R in the place of m scales what is added by exp(m -
@@ -23,6 +25,41 @@ void KernelLowerer::count_uses() {
     if (n == nullptr) continue;
     for (int o : n->operands) ++uses_[static_cast<size_t>(o)];
   }
+  // What reductions write in place and one other reader, computed as often, can write in place, too.
+  std::vector<int> reductions(uses_.size(), 0), alike(uses_.size(), 0);
+  for (const BodyItem& item : body_.items) {
+    const RankedNode* n = node(item.term);
+    if (n == nullptr) continue;
+    const bool reduces = is_reduction(n->node.kind);
+    for (int o : n->operands) {
+      const bool as_often = term(item.term).axes == term(o).axes;
+      reductions[static_cast<size_t>(o)] += reduces ? 1 : 0;
+      alike[static_cast<size_t>(o)] += !reduces && as_often ? 1 : 0;
+    }
+  }
+  for (size_t rank = 0; rank < uses_.size(); ++rank) {
+    const int others = uses_[rank] - reductions[rank];
+    const bool in_place = reductions[rank] > 0 && others == 1 && alike[rank] == 1;
+    if (in_place && written_in_place(static_cast<int>(rank))) uses_[rank] = others;
+  }
+}
+
+// A product, or a multiple, of terms that need not be computed for it, or one that a mask cuts.
+bool KernelLowerer::written_in_place(int rank) const {
+  const RankedNode* n = node(rank);
+  if (n == nullptr) return false;
+  if (n->node.kind == NodeKind::kOpaque) {
+    const bool selects = std::holds_alternative<SelectTerm>(bank_.opaque(n->node.opaque).term);
+    const int then = n->operands[0];
+    return selects && term(n->operands[1]).leaf == LeafKind::kConstant && !term(then).inline_only &&
+           uses_[static_cast<size_t>(then)] == 1 && !has_kind(then, NodeKind::kOpaque) &&
+           written_in_place(then);
+  }
+  if (n->node.kind != NodeKind::kProduct && n->node.kind != NodeKind::kScale) return false;
+  return std::all_of(n->operands.begin(), n->operands.end(), [&](int o) {
+    const RankedNode* operand = node(o);
+    return operand == nullptr || is_reduction(operand->node.kind) || term(o).axes.empty();
+  });
 }
 
 void KernelLowerer::mark_operands() {

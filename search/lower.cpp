@@ -324,6 +324,7 @@ TermId KernelLowerer::reduce_chain(int rank, Place at, AxisSet& axes) {
 // What a reduction runs over: a product is written in place, so that it is never materialised.
 TermId KernelLowerer::summand(int rank, Place at) {
   if (has_kind(rank, NodeKind::kProduct)) return build_product(*node(rank), at);
+  if (written_in_place(rank)) return build(rank, at);
   return value(rank, at);
 }
 

@@ -113,6 +113,9 @@ inline float exp_fast(float x) {
   return result < 0x1p-126f ? 0.0f : result;
 }
 inline float exp_difference_fast(float x, float y) { return exp_fast(x - y); }
+inline float exp_scaled_difference_fast(float x, float c, float y) {
+  return exp_fast(__builtin_fmaf(x, c, -y));
+}
 inline float div_fast(float a, float b) { return a / b; }
 inline float reciprocal_fast(float x) { return 1.0f / x; }
 inline float max(float a, float b) {
@@ -120,6 +123,8 @@ inline float max(float a, float b) {
   if (a == b) return bits_float(float_bits(a) & float_bits(b));  // +0 over -0
   return a > b ? a : b;
 }
+inline float max_of_multiples(float held, float x, float) { return max(held, x); }
+inline float multiple_of_max(float held, float c) { return held * c; }
 inline float min(float a, float b) {
   if (a != a || b != b) return bits_float(0x7fffffffu);
   if (a == b) return bits_float(float_bits(a) | float_bits(b));

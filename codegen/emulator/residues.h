@@ -171,6 +171,9 @@ inline Residue div(Residue a, Residue b) { return a / b; }
 inline Residue fma(Residue a, Residue b, Residue c) { return a * b + c; }
 inline Residue exp_fast(Residue x) { return exp(x); }
 inline Residue exp_difference_fast(Residue x, Residue y) { return exp(x - y); }
+inline Residue exp_scaled_difference_fast(Residue x, Residue c, Residue y) {
+  return exp(x * c - y);
+}
 inline Residue div_fast(Residue a, Residue b) { return a / b; }
 inline Residue reciprocal_fast(Residue x) { return Residue(1) / x; }
 inline Residue max(Residue a, Residue b) {
@@ -179,6 +182,10 @@ inline Residue max(Residue a, Residue b) {
 inline Residue min(Residue a, Residue b) {
   return Residue::of(emulator::residue_min(a.code, b.code));
 }
+// A field has no order by which the maximum of multiples would be a multiple: what is held is that
+// of the multiples.
+inline Residue max_of_multiples(Residue held, Residue x, Residue c) { return max(held, x * c); }
+inline Residue multiple_of_max(Residue held, Residue) { return held; }
 inline Residue max_number(Residue a, Residue b) { return max(a, b); }
 inline Residue abs(Residue x) { return max(x, -x); }
 inline Residue exp2(Residue x) { return Residue::of(emulator::residue_call("exp2", x.code)); }
