@@ -387,8 +387,8 @@ Text CudaText::neg(const Text& x) {
 Text CudaText::exp(const Text& x) {
   if (x.constant) return number(std::exp(*x.constant));
   if (options_.fast && !x.minuend.empty() && !x.multiplier.empty()) {
-    return shortened(atom("sd::exp_scaled_difference_fast(" + x.multiplicand + ", " +
-                          x.multiplier + ", " + x.subtrahend + ")"));
+    return shortened(atom("sd::exp_scaled_difference_fast(" + x.multiplicand + ", " + x.multiplier +
+                          ", " + x.subtrahend + ")"));
   }
   if (options_.fast && !x.minuend.empty()) {
     return shortened(atom("sd::exp_difference_fast(" + x.minuend + ", " + x.subtrahend + ")"));

@@ -81,7 +81,7 @@ struct Text {
   std::string root;      // not empty: the value is the square root of this
   std::string lower[2];  // not empty: the value is minus the lesser of these
   std::optional<double> constant;
-  std::string minuend = {}, subtrahend = {};  // not empty: the value is their difference
+  std::string minuend = {}, subtrahend = {};       // not empty: the value is their difference
   std::string multiplicand = {}, multiplier = {};  // not empty: it, or its minuend, their product
 
   std::string atom() const { return level == 0 ? text : "(" + text + ")"; }

@@ -119,7 +119,7 @@ class KernelEmitter {
     std::map<TermId, Text> values;  // evaluated under no select
     // Name and width of the vectors loaded, by term and the branches (as in `Branch`) it stands in.
     std::map<std::pair<TermId, std::string>, std::pair<std::string, int>> vectors = {};
-    std::string branches = {};  // in which a value is asked for
+    std::string branches = {};              // in which a value is asked for
     std::map<TermId, TermId> instead = {};  // terms that are evaluated in place of others
     const std::pair<std::string, int>* vector_of(TermId term) const;
   };
@@ -249,7 +249,7 @@ class KernelEmitter {
   std::optional<SettledMasks> settled_masks(uint32_t id, TermId root, AxisSet tile) const;
   void with_settled_masks(uint32_t id, TermId root, AxisSet tile,
                           const std::function<void(const std::map<TermId, TermId>&)>& emit);
-  // emit_maximum.cpp
+  // emit_softmax.cpp
   std::optional<MaxOfMultiples> max_of_multiples(uint32_t id);
   Text folded(TermId term);
   Layout rescaled_rows(uint32_t id) const;

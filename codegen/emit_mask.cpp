@@ -1,6 +1,6 @@
 // Masks of tiles.  A causal mask cuts through few of the tiles that its loop has left; over all
-// others its condition holds everywhere, which loop and grid indices tell.  Statements of tiles that
-// masks may cut are written twice, with the masks and without.
+// others its condition holds everywhere, which loop and grid indices tell.  Statements of tiles
+// that masks may cut are written twice, with the masks and without.
 #include <algorithm>
 
 #include "codegen/emit_kernel.h"

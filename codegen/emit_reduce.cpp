@@ -75,7 +75,7 @@ void KernelEmitter::reduction(uint32_t id) {
   const bool fresh = fresh_each_time(id), warpgroup = p.mma && p.mma->warpgroup;
   const std::optional<MaxOfMultiples> multiples =
       fresh && !p.into_partial && p.kind == Realisation::kReduce ? max_of_multiples(id)
-                                                                  : std::nullopt;
+                                                                 : std::nullopt;
   const auto loops = [&](const RegisterArray& into, const std::string& only) {
     if (warpgroup) {
       warpgroup_product(id, into, fresh);
@@ -105,8 +105,8 @@ void KernelEmitter::reduction(uint32_t id) {
   if (c.rescale != kNone) rescale(id, fresh ? result_array(id) : part);
   loops(part, "");
   if (multiples) {
-    for_all(part, part.any() + " = sd::multiple_of_max(" + part.any() + ", " + multiples->factor +
-                      ");");
+    for_all(part,
+            part.any() + " = sd::multiple_of_max(" + part.any() + ", " + multiples->factor + ");");
   }
   const bool kept = !p.combine.needed() && !separate_part(id) && !p.shared;
   if (!p.deferred) {

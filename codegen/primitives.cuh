@@ -92,29 +92,18 @@ SD_INLINE float rsqrt(float x) { return rsqrtf(x); }     // 2 ulp
 SD_INLINE float sqrt(float x) { return __fsqrt_rn(x); }  // correctly rounded
 SD_INLINE float div(float a, float b) { return __fdiv_rn(a, b); }              // correctly rounded
 SD_INLINE float fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }  // one rounding
-// 2 + |1.173 x| ulp, denormal results are 0.
-SD_INLINE float exp_fast(float x) {
+// exp_fast: 2 + |1.173 x| ulp, denormal results are 0.
+SD_INLINE float exp2_fast(float x) {
   float result;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x * 1.44269504f));
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
   return result;
 }
-// exp(x - y): one multiplication fewer where y is the same for many x; 2 + |2 y| ulp beyond that.
-SD_INLINE float exp_difference_fast(float x, float y) {
-  float result;
-  asm("ex2.approx.ftz.f32 %0, %1;"
-      : "=f"(result)
-      : "f"(__fmaf_rn(x, 1.44269504f, -(y * 1.44269504f))));
-  return result;
-}
-// exp(x * c - y): one instruction beside ex2 where c and y are the same for many x; 2 + |4 y| ulp
-// beyond that.
+SD_INLINE float exp_fast(float x) { return exp2_fast(x * 1.44269504f); }
+// exp(x * c - y), one fused product where c and y are the same for many x; 2 + |4 y| ulp beyond that.
 SD_INLINE float exp_scaled_difference_fast(float x, float c, float y) {
-  float result;
-  asm("ex2.approx.ftz.f32 %0, %1;"
-      : "=f"(result)
-      : "f"(__fmaf_rn(x, c * 1.44269504f, -(y * 1.44269504f))));
-  return result;
+  return exp2_fast(__fmaf_rn(x, c * 1.44269504f, -(y * 1.44269504f)));
 }
+SD_INLINE float exp_difference_fast(float x, float y) { return exp_scaled_difference_fast(x, 1, y); }
 // 2 ulp for 2^-126 <= |b| <= 2^126; outside it may be 0 or NaN.
 SD_INLINE float div_fast(float a, float b) { return __fdividef(a, b); }
 // 1 ulp; denormals are kept.
@@ -129,12 +118,9 @@ SD_INLINE float max(float a, float b) {
   asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
   return result;
 }
-// The maximum of c x over many x, c > 0 being the same for all: c times the maximum of x, bit by
-// bit.  What is held on the way, beginning with -inf, and what it comes to.
-SD_INLINE float max_of_multiples(float held, float x, float c) {
-  (void)c;
-  return max(held, x);
-}
+// The maximum of c x over many x with one c > 0 is c times that of x, bit by bit.  What is held on
+// the way, beginning with -inf, and what it comes to.
+SD_INLINE float max_of_multiples(float held, float x, float) { return max(held, x); }
 SD_INLINE float multiple_of_max(float held, float c) { return held * c; }
 SD_INLINE float min(float a, float b) {
   float result;

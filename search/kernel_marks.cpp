@@ -25,7 +25,8 @@ void KernelLowerer::count_uses() {
     if (n == nullptr) continue;
     for (int o : n->operands) ++uses_[static_cast<size_t>(o)];
   }
-  // What reductions write in place and one other reader, computed as often, can write in place, too.
+  // What reductions write in place and one other reader, computed as often, can write in place,
+  // too.
   std::vector<int> reductions(uses_.size(), 0), alike(uses_.size(), 0);
   for (const BodyItem& item : body_.items) {
     const RankedNode* n = node(item.term);

@@ -161,6 +161,7 @@ class Counter {
     for (AxisId f : trims.grid) {
       if (named.has(f) && extents[f] > 1) {
         varying_.push_back(f);
+        if (grow_along(f)) growing_.push_back(f);
       } else if (varying_.empty()) {
         out_.periods *= static_cast<double>(extents[f]);
       }
@@ -178,6 +179,7 @@ class Counter {
     const auto each = 1 / static_cast<double>(samples.count());
     for (int64_t i = 0; i < samples.count(); ++i) {
       samples.put(i, index_);
+      for (AxisId f : growing_) index_[f] = extents_[f] - 1 - index_[f];
       look_at_block();
       double all = 0;
       for (size_t l = 0; l < shares_.size(); ++l) {
@@ -191,6 +193,21 @@ class Counter {
   }
 
  private:
+  // Whether blocks run more iterations the later they are along `f`: then code begins with the
+  // last.
+  bool grow_along(AxisId f) const {
+    bool grow = false, shrink = false;
+    for (const TrimmedLoop& t : trims_.trimmed) {
+      for (const TrimBound& b : t.bounds) {
+        for (const TrimBound::Item& i : b.items) {
+          grow |= i.factor == f && i.coefficient < 0;
+          shrink |= i.factor == f && i.coefficient > 0;
+        }
+      }
+    }
+    return grow && !shrink;
+  }
+
   // Of one trimmed loop, in the mean over the iterations of those around it.
   double share_of(size_t trimmed) {
     const int64_t extent = extents_[trims_.trimmed[trimmed].factor];
@@ -234,6 +251,7 @@ class Counter {
   std::vector<Interval> intervals_;  // of each trimmed loop
   std::vector<Samples> around_;      // likewise, of the loops around it
   std::vector<AxisId> varying_;      // grid factors in conditions, slowest first
+  std::vector<AxisId> growing_;      // of these, those that start with their last value
   std::vector<double> counts_;       // iterations of each loop of the kernel
   std::vector<double> shares_;       // of these at the block that is looked at
   std::vector<int64_t> index_;

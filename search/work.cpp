@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <type_traits>
 
 #include "core/op.h"
@@ -65,12 +66,47 @@ Work work_of_apply(const TermGraph& graph, const ApplyTerm& apply) {
   return work_of(apply.op);
 }
 
+// Products and differences that cost nothing where they stand: the exponent of exp(x * c - y) is
+// one fused multiplication, and a scale of all arguments of a maximum is taken out of it.
+std::set<TermId> folded_steps(const TermGraph& graph, const std::vector<TermId>& terms,
+                              AxisSet own) {
+  std::set<TermId> folded;
+  const auto operands_of = [&](TermId id, auto op) -> const std::vector<TermId>* {
+    const auto* apply = std::get_if<ApplyTerm>(&graph[id]);
+    const bool is = apply != nullptr && std::holds_alternative<decltype(op)>(apply->op);
+    return is ? &apply->operands : nullptr;
+  };
+  const auto fold_scale = [&](TermId id) {
+    const auto* select = std::get_if<SelectTerm>(&graph[id]);
+    const TermId product = select == nullptr ? id : select->then;
+    const std::vector<TermId>* factors = operands_of(product, op::Mul{});
+    if (factors == nullptr) return;
+    if (graph.axes((*factors)[0]).empty() || graph.axes((*factors)[1]).empty()) {
+      folded.insert(product);
+    }
+  };
+  for (TermId id : terms) {
+    const auto* reduce = std::get_if<ReduceTerm>(&graph[id]);
+    if (reduce != nullptr && reduce->kind == ReduceKind::kMax) fold_scale(reduce->operand);
+    const std::vector<TermId>* exponent = operands_of(id, op::Exp{});
+    if (exponent == nullptr) continue;
+    const std::vector<TermId>* difference = operands_of((*exponent)[0], op::Sub{});
+    if (difference == nullptr || graph.axes((*difference)[1]).contains(own)) continue;
+    folded.insert((*exponent)[0]);
+    fold_scale((*difference)[0]);
+  }
+  return folded;
+}
+
 }  // namespace
 
 Work work_of(const TermGraph& graph, TermId term, AxisSet own) {
   Work total;
   const TermId roots[] = {term};
-  for (TermId id : reachable(graph, roots)) {
+  const std::vector<TermId> terms = reachable(graph, roots);
+  const std::set<TermId> folded = folded_steps(graph, terms, own);
+  for (TermId id : terms) {
+    if (folded.contains(id)) continue;
     Work work;
     std::visit(
         [&]<class T>(const T& t) {

@@ -59,6 +59,20 @@ TEST_F(CudaTextTest, DividesApproximatelyOnlyWhenAsked) {
             "x * sd::reciprocal_fast(y)");
 }
 
+TEST_F(CudaTextTest, ExponentsAreOneFusedProduct) {
+  CudaText exact(out_, {}), fast(out_, {.fast = true});
+  const Text x = name("x[i]"), c = name("c"), y = name("y");
+  const auto exponential = [&](CudaText& a, const Text& left) {
+    return a.exp(a.sub(left, y)).text;
+  };
+  EXPECT_EQ(exponential(fast, x), "sd::exp_difference_fast(x[i], y)");
+  EXPECT_EQ(exponential(fast, fast.mul(x, c)), "sd::exp_scaled_difference_fast(x[i], c, y)");
+  EXPECT_EQ(exponential(fast, fast.mul(c, x)), "sd::exp_scaled_difference_fast(x[i], c, y)");
+  EXPECT_EQ(exponential(fast, fast.mul(fast.add(x, c), c)),
+            "sd::exp_difference_fast((x[i] + c) * c, y)");
+  EXPECT_EQ(exponential(exact, exact.mul(x, c)), "sd::exp(x[i] * c - y)");
+}
+
 TEST_F(CudaTextTest, CastsRoundOnlyWhenAsked) {
   EXPECT_EQ(apply(op::Cast{DType::kF16}, {name("x")}), "x");
   EXPECT_EQ(apply(op::Cast{DType::kF16}, {name("x")}, {false, Rounding::kEager}),

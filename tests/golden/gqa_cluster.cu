@@ -69,9 +69,6 @@ gqa_cluster_golden_part(const sd::f16* __restrict__ Q, const sd::f16* __restrict
   float o[8][4];
 #pragma unroll
   for (int i = 0; i < 32; ++i) o[i / 4][i % 4] = 0.0f;
-  float o_last[2];
-#pragma unroll
-  for (int i = 0; i < 2; ++i) o_last[i] = sd::bits_float(0xff800000u);
   sd::cp_async_wait<0>();
   sd::fence_async_proxy();
   sd::sync_threads();
@@ -128,10 +125,12 @@ gqa_cluster_golden_part(const sd::f16* __restrict__ Q, const sd::f16* __restrict
           for (int r6 = 0; r6 < 2; ++r6) {
 #pragma unroll
             for (int v = 0; v < 2; ++v) {
-              m_part[r6] = sd::max(m_part[r6], s[r5][v + r6 * 2] * 0.125f);
+              m_part[r6] = sd::max_of_multiples(m_part[r6], s[r5][v + r6 * 2], 0.125f);
             }
           }
         }
+#pragma unroll
+        for (int i = 0; i < 2; ++i) m_part[i] = sd::multiple_of_max(m_part[i], 0.125f);
 #pragma unroll
         for (int i = 0; i < 2; ++i) m_part[i] = sd::lane_max<3>(m_part[i]);
         {
@@ -152,7 +151,7 @@ gqa_cluster_golden_part(const sd::f16* __restrict__ Q, const sd::f16* __restrict
             float pair[2];
 #pragma unroll
             for (int v = 0; v < 2; ++v) {
-              pair[v] = sd::exp_difference_fast(s[r11][v + r12 * 2] * 0.125f, m[r12]);
+              pair[v] = sd::exp_scaled_difference_fast(s[r11][v + r12 * 2], 0.125f, m[r12]);
             }
             p_[r12 + r11 * 2] = sd::pack_vec<sd::f16>(pair[0], pair[1]);
           }
@@ -160,53 +159,53 @@ gqa_cluster_golden_part(const sd::f16* __restrict__ Q, const sd::f16* __restrict
       }
 
       // l[q.i] = sum[k.o, k.i](p)
+      float l_scale[2];
       {
         {
 #pragma unroll
           for (int r14 = 0; r14 < 2; ++r14) {
             const float now = m[r14];
-            const float scale = l_last[r14] == sd::bits_float(0xff800000u) ? 0.0f
+            l_scale[r14] = l_last[r14] == sd::bits_float(0xff800000u) ? 0.0f
                 : sd::exp_difference_fast(l_last[r14], now);
             l_last[r14] = now;
-            l[r14] *= scale;
+          }
+#pragma unroll
+          for (int r16 = 0; r16 < 2; ++r16) {
+            l[r16] *= l_scale[r16];
           }
         }
-        float sums_15[4] = {};
+        float sums_17[4] = {};
 #pragma unroll
         for (int step = 0; step < 4; ++step) {
           const uint32_t a[4] = {sd::word(p_[step * 4]), sd::word(p_[step * 4 + 1]),
               sd::word(p_[step * 4 + 2]), sd::word(p_[step * 4 + 3])};
-          sd::mma_m16n8k16<sd::f16>(sums_15, a, 0x3c003c00u, 0x3c003c00u);
+          sd::mma_m16n8k16<sd::f16>(sums_17, a, 0x3c003c00u, 0x3c003c00u);
         }
-        l[0] += sums_15[0];
-        l[1] += sums_15[2];
+        l[0] += sums_17[0];
+        l[1] += sums_17[2];
       }
 
       // o[q.i, f] = sum[k.o, k.i](p * vs)
       {
         {
 #pragma unroll
-          for (int r17 = 0; r17 < 2; ++r17) {
-            const float now = m[r17];
-            const float scale = o_last[r17] == sd::bits_float(0xff800000u) ? 0.0f
-                : sd::exp_difference_fast(o_last[r17], now);
-            o_last[r17] = now;
+          for (int r19 = 0; r19 < 2; ++r19) {
 #pragma unroll
-            for (int r18 = 0; r18 < 2; ++r18) {
+            for (int r20 = 0; r20 < 2; ++r20) {
 #pragma unroll
-              for (int r19 = 0; r19 < 8; ++r19) {
-                o[r19][r18 + r17 * 2] *= scale;
+              for (int r21 = 0; r21 < 8; ++r21) {
+                o[r21][r20 + r19 * 2] *= l_scale[r19];
               }
             }
           }
         }
-        const uint64_t vs_tile_20 = sd::matrix_tile<128>(vs + k_o_stage * 4096, 8192);
+        const uint64_t vs_tile_22 = sd::matrix_tile<128>(vs + k_o_stage * 4096, 8192);
         sd::warpgroup_fence();
 #pragma unroll
         for (int step = 0; step < 4; ++step) {
           const uint32_t a[4] = {sd::word(p_[step * 4]), sd::word(p_[step * 4 + 1]),
               sd::word(p_[step * 4 + 2]), sd::word(p_[step * 4 + 3])};
-          sd::warpgroup_mma<sd::f16, 64, true>(o, a, sd::matrix_tile_at(vs_tile_20, step * 2048),
+          sd::warpgroup_mma<sd::f16, 64, true>(o, a, sd::matrix_tile_at(vs_tile_22, step * 2048),
               true);
         }
         sd::warpgroup_commit();
@@ -223,40 +222,40 @@ gqa_cluster_golden_part(const sd::f16* __restrict__ Q, const sd::f16* __restrict
 
   // store m -> part_m
   {
-    const int q_i_21 = lane / 4 + warp * 16;
+    const int q_i_23 = lane / 4 + warp * 16;
     if (lane % 4 == 0) {
 #pragma unroll
-      for (int r22 = 0; r22 < 2; ++r22) {
-        *(part_m + q_i_21 + r22 * 8) = m[r22];
+      for (int r24 = 0; r24 < 2; ++r24) {
+        *(part_m + q_i_23 + r24 * 8) = m[r24];
       }
     }
   }
 
   // store l -> part_l
   {
-    const int q_i_23 = lane / 4 + warp * 16;
+    const int q_i_25 = lane / 4 + warp * 16;
     if (lane % 4 == 0) {
 #pragma unroll
-      for (int r24 = 0; r24 < 2; ++r24) {
-        *(part_l + q_i_23 + r24 * 8) = l[r24];
+      for (int r26 = 0; r26 < 2; ++r26) {
+        *(part_l + q_i_25 + r26 * 8) = l[r26];
       }
     }
   }
 
   // store o -> part_o
   {
-    const int q_i_25 = lane / 4 + warp * 16;
-    const int f_26 = lane % 4 * 2;
+    const int q_i_27 = lane / 4 + warp * 16;
+    const int f_28 = lane % 4 * 2;
 #pragma unroll
-    for (int r27 = 0; r27 < 8; ++r27) {
+    for (int r29 = 0; r29 < 8; ++r29) {
 #pragma unroll
-      for (int r28 = 0; r28 < 2; ++r28) {
+      for (int r30 = 0; r30 < 2; ++r30) {
         sd::Vec<float, 2> vec[1];
 #pragma unroll
         for (int v = 0; v < 2; ++v) {
-          vec[0][v] = o[r27][v + r28 * 2];
+          vec[0][v] = o[r29][v + r30 * 2];
         }
-        sd::store_shared(part_o + q_i_25 * 72 + r28 * 576 + f_26 + r27 * 8, vec[0]);
+        sd::store_shared(part_o + q_i_27 * 72 + r30 * 576 + f_28 + r29 * 8, vec[0]);
       }
     }
   }

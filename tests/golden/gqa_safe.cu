@@ -36,9 +36,6 @@ gqa_safe_golden_part(const sd::f16* __restrict__ Q, const sd::f16* __restrict__ 
   float o[8][4];
 #pragma unroll
   for (int i = 0; i < 32; ++i) o[i / 4][i % 4] = 0.0f;
-  float o_last[2];
-#pragma unroll
-  for (int i = 0; i < 2; ++i) o_last[i] = sd::bits_float(0xff800000u);
 
   {
     const auto load_k_o = [&](int k_o, int k_o_stage) {
@@ -104,10 +101,12 @@ gqa_safe_golden_part(const sd::f16* __restrict__ Q, const sd::f16* __restrict__ 
           for (int r8 = 0; r8 < 2; ++r8) {
 #pragma unroll
             for (int v = 0; v < 2; ++v) {
-              m_part[r8] = sd::max(m_part[r8], s[r7][v + r8 * 2] * 0.125f);
+              m_part[r8] = sd::max_of_multiples(m_part[r8], s[r7][v + r8 * 2], 0.125f);
             }
           }
         }
+#pragma unroll
+        for (int i = 0; i < 2; ++i) m_part[i] = sd::multiple_of_max(m_part[i], 0.125f);
 #pragma unroll
         for (int i = 0; i < 2; ++i) m_part[i] = sd::lane_max<3>(m_part[i]);
         {
@@ -128,7 +127,7 @@ gqa_safe_golden_part(const sd::f16* __restrict__ Q, const sd::f16* __restrict__ 
             float pair[2];
 #pragma unroll
             for (int v = 0; v < 2; ++v) {
-              pair[v] = sd::exp_difference_fast(s[r13][v + r14 * 2] * 0.125f, m[r14]);
+              pair[v] = sd::exp_scaled_difference_fast(s[r13][v + r14 * 2], 0.125f, m[r14]);
             }
             p_[r14 + r13 * 2] = sd::pack_vec<sd::f16>(pair[0], pair[1]);
           }
@@ -136,47 +135,47 @@ gqa_safe_golden_part(const sd::f16* __restrict__ Q, const sd::f16* __restrict__ 
       }
 
       // l[q.i] = sum[k.o, k.i](p)
+      float l_scale[2];
       {
         {
 #pragma unroll
           for (int r16 = 0; r16 < 2; ++r16) {
             const float now = m[r16];
-            const float scale = l_last[r16] == sd::bits_float(0xff800000u) ? 0.0f
+            l_scale[r16] = l_last[r16] == sd::bits_float(0xff800000u) ? 0.0f
                 : sd::exp_difference_fast(l_last[r16], now);
             l_last[r16] = now;
-            l[r16] *= scale;
+          }
+#pragma unroll
+          for (int r18 = 0; r18 < 2; ++r18) {
+            l[r18] *= l_scale[r18];
           }
         }
-        float sums_17[4] = {};
+        float sums_19[4] = {};
 #pragma unroll
         for (int step = 0; step < 8; ++step) {
           const uint32_t a[4] = {sd::word(p_[step * 4]), sd::word(p_[step * 4 + 1]),
               sd::word(p_[step * 4 + 2]), sd::word(p_[step * 4 + 3])};
-          sd::mma_m16n8k16<sd::f16>(sums_17, a, 0x3c003c00u, 0x3c003c00u);
+          sd::mma_m16n8k16<sd::f16>(sums_19, a, 0x3c003c00u, 0x3c003c00u);
         }
-        l[0] += sums_17[0];
-        l[1] += sums_17[2];
+        l[0] += sums_19[0];
+        l[1] += sums_19[2];
       }
 
       // o[q.i, f] = sum[k.o, k.i](p * vs)
       {
         {
 #pragma unroll
-          for (int r19 = 0; r19 < 2; ++r19) {
-            const float now = m[r19];
-            const float scale = o_last[r19] == sd::bits_float(0xff800000u) ? 0.0f
-                : sd::exp_difference_fast(o_last[r19], now);
-            o_last[r19] = now;
+          for (int r21 = 0; r21 < 2; ++r21) {
 #pragma unroll
-            for (int r20 = 0; r20 < 2; ++r20) {
+            for (int r22 = 0; r22 < 2; ++r22) {
 #pragma unroll
-              for (int r21 = 0; r21 < 8; ++r21) {
-                o[r21][r20 + r19 * 2] *= scale;
+              for (int r23 = 0; r23 < 8; ++r23) {
+                o[r23][r22 + r21 * 2] *= l_scale[r21];
               }
             }
           }
         }
-        const int vs_row_23 = lane / 16 * 8, vs_k_24 = lane % 16;
+        const int vs_row_25 = lane / 16 * 8, vs_k_26 = lane % 16;
 #pragma unroll
         for (int step = 0; step < 8; ++step) {
           uint32_t a[4];
@@ -187,8 +186,8 @@ gqa_safe_golden_part(const sd::f16* __restrict__ Q, const sd::f16* __restrict__ 
 #pragma unroll
           for (int j = 0; j < 8; j += 2) {
             uint32_t b[4];
-            sd::ldmatrix_x4_trans(b, vs + vs_k_24 * 64 + step * 1024
-                + ((vs_row_23 + j * 8) ^ (vs_k_24 & 7) * 8) + k_o_stage * 8192);
+            sd::ldmatrix_x4_trans(b, vs + vs_k_26 * 64 + step * 1024
+                + ((vs_row_25 + j * 8) ^ (vs_k_26 & 7) * 8) + k_o_stage * 8192);
             sd::mma_m16n8k16<sd::f16>(o[j], a, b[0], b[1]);
             sd::mma_m16n8k16<sd::f16>(o[j + 1], a, b[2], b[3]);
           }
@@ -199,40 +198,40 @@ gqa_safe_golden_part(const sd::f16* __restrict__ Q, const sd::f16* __restrict__ 
 
   // store m -> part_m
   {
-    const int q_i_25 = lane / 4 + warp * 16;
+    const int q_i_27 = lane / 4 + warp * 16;
     if (lane % 4 == 0) {
 #pragma unroll
-      for (int r26 = 0; r26 < 2; ++r26) {
-        *(part_m + g * 256 + q_o * 64 + q_i_25 + r26 * 8 + k_s * 512) = m[r26];
+      for (int r28 = 0; r28 < 2; ++r28) {
+        *(part_m + g * 256 + q_o * 64 + q_i_27 + r28 * 8 + k_s * 512) = m[r28];
       }
     }
   }
 
   // store l -> part_l
   {
-    const int q_i_27 = lane / 4 + warp * 16;
+    const int q_i_29 = lane / 4 + warp * 16;
     if (lane % 4 == 0) {
 #pragma unroll
-      for (int r28 = 0; r28 < 2; ++r28) {
-        *(part_l + g * 256 + q_o * 64 + q_i_27 + r28 * 8 + k_s * 512) = l[r28];
+      for (int r30 = 0; r30 < 2; ++r30) {
+        *(part_l + g * 256 + q_o * 64 + q_i_29 + r30 * 8 + k_s * 512) = l[r30];
       }
     }
   }
 
   // store o -> part_o
   {
-    const int q_i_29 = lane / 4 + warp * 16;
-    const int f_30 = lane % 4 * 2;
+    const int q_i_31 = lane / 4 + warp * 16;
+    const int f_32 = lane % 4 * 2;
 #pragma unroll
-    for (int r31 = 0; r31 < 8; ++r31) {
+    for (int r33 = 0; r33 < 8; ++r33) {
 #pragma unroll
-      for (int r32 = 0; r32 < 2; ++r32) {
+      for (int r34 = 0; r34 < 2; ++r34) {
         sd::Vec<float, 2> vec[1];
 #pragma unroll
         for (int v = 0; v < 2; ++v) {
-          vec[0][v] = o[r31][v + r32 * 2];
+          vec[0][v] = o[r33][v + r34 * 2];
         }
-        sd::store_global(part_o + g * 16384 + q_o * 4096 + q_i_29 * 64 + r32 * 512 + f_30 + r31 * 8
+        sd::store_global(part_o + g * 16384 + q_o * 4096 + q_i_31 * 64 + r34 * 512 + f_32 + r33 * 8
             + k_s * 32768, vec[0]);
       }
     }

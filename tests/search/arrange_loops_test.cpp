@@ -65,6 +65,45 @@ TEST(ArrangeLoops, ATileReadTwiceIsTakenToRegistersOnce) {
   EXPECT_EQ(g, once);
 }
 
+// What a warp group multiplies and threads add up is kept in f32 for these.
+TEST(ArrangeLoops, SumsBesideProductsOfWarpGroupsAreOfUnroundedValues) {
+  const Program sums = *parse_program(
+      "program p(q = 64, e = 64, k = 128, f = 64) {\n  input Q: f16[q, e]\n  input K: f16[k, e]\n"
+      "  input V: f16[k, f]\n  s[q, k] = sum[e](Q * K)\n"
+      "  output O: f32[q, f] = sum[k](s * V) / sum[k](s)\n}\n",
+      "p.sd", {});
+  const auto graph_of = [&](const std::string& atom) {
+    return *parse_mugraph(
+        "ugraph g of p {\n  kernel k0 grid() warps(4) {\n    split k = k.o * k.i(64)\n"
+        "    qs[q, e] = Q : shared f16\n    loop k.o stages(2) bulk {\n"
+        "      ks[k.i, e] = K : shared f16\n      vs[k.i, f] = V : shared f16\n"
+        "      s[q, k.i] = sum[e](qs * ks) : reg f32" +
+            atom +
+            "\n"
+            "      p[q, k.i] = s : reg f16\n"
+            "      o[q, f] = sum[k.o, k.i](p * vs) : reg f32" +
+            atom +
+            "\n"
+            "      t[q] = sum[k.o, k.i](p) : reg f32\n    }\n"
+            "    y[q, f] = o / t : reg f32\n    store y -> O\n  }\n}\n",
+        "g.mu", sums);
+  };
+  MuGraph g = graph_of(" mma(m64n8k16)");
+  separate_sums(roles_of(g, g.kernels[0]), g.kernels[0]);
+  const std::vector<std::string> want = {"ks", "vs", "s", "p", "t", "pc", "o"};
+  EXPECT_EQ(order(g.kernels[0]), want);
+  EXPECT_NE(print(g, sums).find("p[q, k.i] = s : reg f32"), std::string::npos);
+  EXPECT_NE(print(g, sums).find("pc[q, k.i] = p : reg f16"), std::string::npos);
+  expect_right(sums, g);
+  // Not again, and not for products of single warps, whose fragments tensor cores add up.
+  const MuGraph once = g;
+  separate_sums(roles_of(g, g.kernels[0]), g.kernels[0]);
+  EXPECT_EQ(g, once);
+  MuGraph single = graph_of(" mma(m16n8k16)");
+  separate_sums(roles_of(single, single.kernels[0]), single.kernels[0]);
+  EXPECT_EQ(single, graph_of(" mma(m16n8k16)"));
+}
+
 TEST(ArrangeLoops, WhatDoesNotNeedAProductComesBeforeWhatDoes) {
   MuGraph g = graph("shared", " mma(m64n8k16)");
   overlap_products(g.kernels[0]);

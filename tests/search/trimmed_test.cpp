@@ -88,7 +88,9 @@ TEST(TrimmedTest, CountsTheIterationsInWhichAMaskKeepsSomething) {
       for (const int64_t k_tile : {4, 16, 40}) {
         const int64_t q = 240;
         const Masked m = masked(q, q_tile, k_tile, window);
-        const std::vector<double> blocks = counted(q, q_tile, k_tile, window);
+        std::vector<double> blocks = counted(q, q_tile, k_tile, window);
+        // Along a causal mask alone blocks grow: the longest starts first.
+        if (window == 0) std::reverse(blocks.begin(), blocks.end());
         const double mean =
             std::accumulate(blocks.begin(), blocks.end(), 0.0) / static_cast<double>(blocks.size());
         const double most = *std::max_element(blocks.begin(), blocks.end());

@@ -1,5 +1,5 @@
-// What softmax asks of maxima: one of scaled values is a scaled one of values, and accumulators that
-// share a running maximum are rescaled by the same factors as it moves.
+// What softmax asks of maxima: one of scaled values is a scaled one of values, and accumulators
+// that share a running maximum are rescaled by the same factors as it moves.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -97,9 +97,9 @@ void KernelEmitter::find_scale(uint32_t id) {
     const Linear index = row.index_in(rows);
     const std::string before = last.element(index);
     out_.line("const float now = " + now.text + ";");
-    out_.line(scale.element(index) + " = " + before + " == " +
-              literal(-std::numeric_limits<double>::infinity()) + " ? 0.0f : " +
-              exp_difference(before, "now") + ";");
+    out_.line(scale.element(index) + " = " + before +
+              " == " + literal(-std::numeric_limits<double>::infinity()) +
+              " ? 0.0f : " + exp_difference(before, "now") + ";");
     out_.line(before + " = now;");
   });
 }
