@@ -99,11 +99,13 @@ SD_INLINE float exp2_fast(float x) {
   return result;
 }
 SD_INLINE float exp_fast(float x) { return exp2_fast(x * 1.44269504f); }
-// exp(x * c - y), one fused product where c and y are the same for many x; 2 + |4 y| ulp beyond that.
+// exp(x * c - y): one fused product where c and y are the same for many x; 2 + |4 y| ulp more.
 SD_INLINE float exp_scaled_difference_fast(float x, float c, float y) {
   return exp2_fast(__fmaf_rn(x, c * 1.44269504f, -(y * 1.44269504f)));
 }
-SD_INLINE float exp_difference_fast(float x, float y) { return exp_scaled_difference_fast(x, 1, y); }
+SD_INLINE float exp_difference_fast(float x, float y) {
+  return exp_scaled_difference_fast(x, 1, y);
+}
 // 2 ulp for 2^-126 <= |b| <= 2^126; outside it may be 0 or NaN.
 SD_INLINE float div_fast(float a, float b) { return __fdividef(a, b); }
 // 1 ulp; denormals are kept.
@@ -127,11 +129,9 @@ SD_INLINE float min(float a, float b) {
   asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
   return result;
 }
-// The greater; the other one if one is NaN.
-SD_INLINE float max_number(float a, float b) { return fmaxf(a, b); }
+SD_INLINE float max_number(float a, float b) { return fmaxf(a, b); }  // b if a is NaN
 SD_INLINE float abs(float x) { return fabsf(x); }
-// Nearest integer, ties to even, saturated to 32 bits; NaN gives 0.
-SD_INLINE int round_to_int(float x) { return __float2int_rn(x); }
+SD_INLINE int round_to_int(float x) { return __float2int_rn(x); }  // ties to even; NaN gives 0
 
 // --- warps: all 32 lanes together ---
 

@@ -19,6 +19,7 @@
 #include "search/finish.h"
 #include "search/kernel_plan.h"
 #include "search/library_kernel.h"
+#include "search/merge_repeats.h"
 #include "search/settle.h"
 #include "search/size_plan.h"
 #include "search/sizes.h"
@@ -241,19 +242,37 @@ class KernelReplanner {
     for (TermId t = 0; t < old_.terms.size(); ++t) {
       new_term.push_back(to.push(copied(old_.terms[t], new_term)));
     }
+    std::set<uint32_t> rounded;  // for a product of warp groups alone
     for (const Computation& c : old_.computations) {
+      if (const uint32_t source = unrounded(c); source != kNone) rounded.insert(source);
+    }
+    for (uint32_t id = 0; id < old_.computations.size(); ++id) {
+      const Computation& c = old_.computations[id];
+      const uint32_t source = unrounded(c);
       Computation made;
       made.name = c.name;
       for (AxisId f : c.axes) made.axes.push_back(new_id_[f]);
-      made.value = new_term[c.value];
+      made.value = new_term[source == kNone ? c.value : old_.computations[source].value];
       made.rescale = c.rescale;
       made.accumulate_into = c.accumulate_into;
       const bool is_load = std::holds_alternative<InputTerm>(old_.terms[c.value]);
       if (is_load) made.dtype = c.dtype;
-      if (!is_load && c.dtype == DType::kF32) out_.wide.insert(c.name);
+      if (!is_load && c.dtype == DType::kF32 && !rounded.contains(id)) out_.wide.insert(c.name);
       out_.kernel.computations.push_back(std::move(made));
     }
     out_.kernel.body = copied(old_.body);
+    if (!rounded.empty()) merge_repeats(out_.kernel);
+  }
+
+  // What separate_sums() has made a copy of 16 bits of; kNone where `c` is no such copy.
+  uint32_t unrounded(const Computation& c) const {
+    const auto* local = std::get_if<LocalTerm>(&old_.terms[c.value]);
+    if (local == nullptr || c.storage != Storage::kReg) return kNone;
+    if (c.dtype != DType::kF16 && c.dtype != DType::kBF16) return kNone;
+    const Computation& source = old_.computations[local->computation];
+    const bool computed = source.storage == Storage::kReg && source.dtype == DType::kF32 &&
+                          !std::holds_alternative<ReduceTerm>(old_.terms[source.value]);
+    return computed && source.axes == c.axes ? local->computation : kNone;
   }
 
   Term copied(const Term& term, const std::vector<TermId>& new_term) {
