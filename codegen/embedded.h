@@ -11,6 +11,8 @@ extern const std::string_view kPrimitivesText;
 extern const std::string_view kPrimitivesSm90Text;
 // codegen/primitives_window.cuh: likewise.
 extern const std::string_view kPrimitivesWindowText;
+// codegen/primitives_narrow.cuh: likewise.
+extern const std::string_view kPrimitivesNarrowText;
 
 // codegen/calibration_kernels.cuh: behind both, what measures a device.
 extern const std::string_view kCalibrationKernelsText;

@@ -283,11 +283,11 @@ class KernelEmitter {
   void fragment_origin(Fragments& x, bool a_side);
   void load_fragment(const Fragments& x, bool a_side, bool pair, const std::string& atom);
   void load_matrix(const Fragments& x, bool a_side, bool pair, const std::string& atom);
+  void load_columns(const Fragments& x, bool a_side, const std::string& at);
   std::string fragment_word(const Fragments& x, bool a_side, const std::string& atom,
                             int word) const;
   void row_sum(uint32_t id, const RegisterArray& into);
-  void multiply(const Fragments& x, const std::string& n_atom, const std::string& b0,
-                const std::string& b1);
+  void multiply(const Fragments& x, bool second, const std::string& b0, const std::string& b1);
 
   // emit_bulk.cpp
   const BulkLoop* bulk_loop(const Loop& loop) const;

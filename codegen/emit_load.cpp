@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "codegen/emit_kernel.h"
+#include "core/schedule/banks.h"
 
 namespace sundog::codegen {
 
@@ -285,7 +286,7 @@ void KernelEmitter::write_tile(uint32_t id, const Layout& layout) {
   const SharedTile& tile = *plan(id).shared;
   write_barrier(id);
   out_.open("");
-  const Slots slots(out_, kernel_, layout);
+  const Slots slots(out_, kernel_, write_order(layout, tile));
   const TileWriter writer = tile_writer(id, slots);
   if (!writer.test.empty()) out_.open("if (" + writer.test + ")");
   const RegisterArray array = result_array(id);

@@ -41,7 +41,8 @@ void KernelEmitter::mma_loops(uint32_t id, const RegisterArray& into, const std:
   x.mma = &*p.mma;
   x.into = &into;
   x.m_atoms = count_of(tile_mode(p.partial, x.mma->m, 16));
-  x.n_atoms = count_of(tile_mode(p.partial, x.mma->n, 8));
+  x.n_atoms = x.mma->b_interleaved ? 2 * count_of(tile_mode(p.partial, x.mma->n, 16))
+                                   : count_of(tile_mode(p.partial, x.mma->n, 8));
   const auto base = [&](AxisId f) {
     std::vector<std::string> parts;
     for (const Mode& m : p.iteration.modes) {
@@ -116,8 +117,8 @@ void KernelEmitter::mma_step(const Fragments& x) {
     out_.open("for (int j = 0; j < " + std::to_string(pairs * 2) + "; j += 2)");
     out_.line("uint32_t b[4];");
     load_fragment(x, false, true, "j");
-    multiply(x, "j", "b[0]", "b[1]");
-    multiply(x, "j + 1", "b[2]", "b[3]");
+    multiply(x, false, "b[0]", "b[1]");
+    multiply(x, true, "b[2]", "b[3]");
     out_.close();
   }
   const int64_t left = x.n_atoms - 2 * pairs;
@@ -127,31 +128,27 @@ void KernelEmitter::mma_step(const Fragments& x) {
               "; ++j)");
     out_.line("uint32_t b[2];");
     load_fragment(x, false, false, "j");
-    multiply(x, "j", "b[0]", "b[1]");
+    multiply(x, false, "b[0]", "b[1]");
     out_.close();
   }
   if (uneven) out_.close();
   out_.close();
 }
 
-void KernelEmitter::multiply(const Fragments& x, const std::string& n_atom, const std::string& b0,
+// With atom j of the N side, or the `second` of the pair that begins there.
+void KernelEmitter::multiply(const Fragments& x, bool second, const std::string& b0,
                              const std::string& b1) {
   const Layout& partial = plan(x.id).partial;
   std::vector<RegisterLoop> digits = x.digits;
   const Mode* m_mode = tile_mode(partial, x.mma->m, 16);
   if (m_mode != nullptr && x.m_atoms > 1) digits.push_back({*m_mode, "i"});
-  if (const Mode* n = tile_mode(partial, x.mma->n, 8)) digits.push_back({*n, n_atom});
   Linear group;
-  const Linear index = register_index(partial, digits);
-  for (const auto& [name, coefficient] : index.items) {
-    // Atom j + 1 of a pair is atom j and one more.
-    if (name == "j + 1") {
-      group.add("j", coefficient / 4);
-      group.constant += coefficient / 4;
-    } else {
-      group.add(name, coefficient / 4);
-    }
+  // Atoms beside one another along N come first.
+  if (x.n_atoms > 1) group.add("j", 1);
+  for (const auto& [name, coefficient] : register_index(partial, digits).items) {
+    group.add(name, coefficient / 4);
   }
+  group.constant += second ? 1 : 0;
   const std::string call = "sd::mma_m16n8k16<" + std::string(cuda_type(x.mma->dtype)) + ">(" +
                            x.into->name + "[" + group.text() + "], a" +
                            (x.m_atoms > 1 ? "[i]" : "") + ", " + b0 + ", " + b1 + ");";
@@ -170,7 +167,13 @@ void KernelEmitter::fragment_origin(Fragments& x, bool a_side) {
   const SharedTile& tile = *plan(a_side ? mma.a : mma.b).shared;
   const AxisId rows = a_side ? mma.m : mma.n;
   std::string row, col;
-  if (tile.stride(mma.k) == 1) {
+  if (a_side ? mma.a_interleaved : mma.b_interleaved) {
+    row = "0";
+    col = "lane % 16";
+  } else if (bytes(tile.dtype) == 1) {
+    row = "lane / 4";
+    col = "lane % 4 * 2";
+  } else if (tile.stride(mma.k) == 1) {
     row = a_side ? "lane % 16" : "lane % 8 + lane / 16 * 8";
     col = a_side ? "lane / 16 * 8" : "lane / 8 % 2 * 8";
   } else if (tile.stride(rows) == 1) {
@@ -211,6 +214,7 @@ void KernelEmitter::load_matrix(const Fragments& x, bool a_side, bool pair,
   const SharedTile& tile = *plan(operand).shared;
   const AxisId rows = a_side ? mma.m : mma.n;
   const bool k_runs = tile.stride(mma.k) == 1, row_runs = tile.stride(rows) == 1;
+  const bool narrow = bytes(tile.dtype) == 1;
   const int side = a_side ? 0 : 1, atom_rows = a_side ? 16 : 8;
   int64_t allocated = 1;
   for (const TileAxis& a : tile.axes) {
@@ -223,7 +227,7 @@ void KernelEmitter::load_matrix(const Fragments& x, bool a_side, bool pair,
     row.add(atom, atom_rows);
     row.constant += row_offset;
     if (beyond) {
-      const int64_t last = row_runs ? allocated - 8 : allocated - 1;
+      const int64_t last = row_runs && !narrow ? allocated - 8 : allocated - 1;
       const std::string name = out_.fresh("row_");
       out_.line("const int " + name + " = sd::min_int(" + row.text() + ", " + std::to_string(last) +
                 ");");
@@ -242,18 +246,46 @@ void KernelEmitter::load_matrix(const Fragments& x, bool a_side, bool pair,
   };
   const std::string target = a_side ? (x.m_atoms > 1 ? "a[i]" : "a") : "b";
   const std::string base = tile_base(operand);
-  if (k_runs || row_runs) {
+  if (a_side ? mma.a_interleaved : mma.b_interleaved) return load_columns(x, a_side, index(0, 0));
+  if (!narrow && (k_runs || row_runs)) {
     out_.line("sd::ldmatrix_x" + std::string(a_side || pair ? "4" : "2") +
               (k_runs ? "" : "_trans") + "(" + target + ", " + base + " + " + index(0, 0) + ");");
     return;
   }
-  const std::string type(cuda_type(tile.dtype));
+  const std::string type(cuda_type(mma.dtype));
   for (int word = 0; word < (a_side || pair ? 4 : 2); ++word) {
     const int64_t row = a_side ? word % 2 * 8 : word / 2 * 8;
     const int64_t k = a_side ? word / 2 * 8 : word % 2 * 8;
-    const std::string low = index(row, k), high = index(row, k + 1);
-    out_.line(target + "[" + std::to_string(word) + "] = sd::pack<" + type + ">(sd::to_float(" +
-              base + "[" + low + "]), sd::to_float(" + base + "[" + high + "]));");
+    const std::string low = index(row, k);
+    std::string made;
+    if (narrow && k_runs) {
+      made = "widened_pair<" + type + ">(" + base + " + " + low + ")";
+    } else if (narrow) {
+      made = "widened<" + type + ">(" + base + "[" + low + "], " + base + "[" + index(row, k + 1) +
+             "])";
+    } else {
+      made = "pack<" + type + ">(sd::to_float(" + base + "[" + low + "]), sd::to_float(" + base +
+             "[" + index(row, k + 1) + "]))";
+    }
+    out_.line(target + "[" + std::to_string(word) + "] = sd::" + made + ";");
+  }
+}
+
+// Of bytes that lie across K: of eight rows at a time a lane gets two neighbours of two rows, which
+// are parts of two words.
+void KernelEmitter::load_columns(const Fragments& x, bool a_side, const std::string& at) {
+  const uint32_t operand = a_side ? x.mma->a : x.mma->b;
+  const std::string target = a_side ? (x.m_atoms > 1 ? "a[i]" : "a") : "b";
+  const std::string columns = out_.fresh("columns_");
+  out_.line("uint32_t " + columns + "[2];");
+  out_.line("sd::ldmatrix_x2_trans(" + columns + ", " + tile_base(operand) + " + " + at + ");");
+  for (int half = 0; half < 2; ++half) {
+    // Words of A: rows, then k; of a pair of B: k, then columns.
+    const std::string first = std::to_string(a_side ? 2 * half : half);
+    const std::string second = std::to_string(a_side ? 2 * half + 1 : half + 2);
+    out_.line("sd::widened_columns<" + std::string(cuda_type(x.mma->dtype)) + ", " +
+              std::string(cuda_type(computation(operand).dtype)) + ">(" + target + "[" + first +
+              "], " + target + "[" + second + "], " + columns + "[" + std::to_string(half) + "]);");
   }
 }
 

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "codegen/emit_kernel.h"
+#include "core/schedule/banks.h"
 
 namespace sundog::codegen {
 namespace {
@@ -176,7 +177,7 @@ void KernelEmitter::scatter_parts(uint32_t id) {
   const SharedTile& scratch = *p.combine.scratch;
   barrier(hazards_.before_write(region(scratch)));
   out_.open("");
-  const Slots slots(out_, kernel_, p.partial);
+  const Slots slots(out_, kernel_, write_order(p.partial, scratch));
   std::vector<Mode> holders = p.partial.modes;
   std::erase_if(holders, [](const Mode& m) { return m.holder == Holder::kReg; });
   int64_t step = scratch.elements();

@@ -33,6 +33,7 @@ constexpr std::string_view kEmpty = "// Everything needed comes from the emulato
 
 std::vector<Text> part_texts() {
   return {{"primitives.cuh", kPrimitivesText},
+          {"primitives_narrow.cuh", kPrimitivesNarrowText},
           {"sundog_emulator.h", emulator_sundog_emulator},
           {"protocol.h", emulator_protocol},
           {"banks.h", emulator_banks},
@@ -191,7 +192,8 @@ Status build_parts(const EmulatorToolchain& tools, const fs::path& folder, doubl
     const fs::path place = folder / header_folder(build);
     std::error_code failed;
     fs::create_directory(place, failed);
-    SUNDOG_RETURN_IF_ERROR(write_file(place / "prelude.h", "#include \"primitives.cuh\"\n"));
+    SUNDOG_RETURN_IF_ERROR(write_file(
+        place / "prelude.h", "#include \"primitives.cuh\"\n#include \"primitives_narrow.cuh\"\n"));
     if (tools.is_clang) continue;  // its precompiled headers name the folder they were made in
     std::vector<std::string> header = kernel_flags(tools, build);
     header.insert(header.end(),

@@ -351,6 +351,9 @@ Result<Generated> generate(const MuGraph& graph, const Program& program, const D
   if (code.find("sd::load_window(") != std::string::npos) {
     late += "\n" + std::string(kPrimitivesWindowText);
   }
+  if (code.find("sd::widened") != std::string::npos) {
+    late += "\n" + std::string(kPrimitivesNarrowText);
+  }
   result.cuda = wrapped(header(plan, *target, device, options), kColumns) +
                 select_primitives(kPrimitivesText, code, late) + late + "\n" +
                 wrapped(code, kColumns);

@@ -3,8 +3,7 @@
 // It has two bodies.  Under nvcc and NVRTC the functions are inline PTX for sm_80 and later (sm_90
 // features fall away below sm_90).  Under a plain C++ compiler (SUNDOG_EMULATOR) the same functions
 // come from the CPU emulator, which checks what it runs.  Destination first, as in assembly; all
-// warp functions must be reached by all 32 lanes.  Of shared memory there is one arena for each
-// block.
+// warp functions must be reached by all 32 lanes.  Of shared memory there is one arena a block.
 #ifndef SUNDOG_PRIMITIVES_CUH
 #define SUNDOG_PRIMITIVES_CUH
 
@@ -92,8 +91,7 @@ SD_INLINE float rsqrt(float x) { return rsqrtf(x); }     // 2 ulp
 SD_INLINE float sqrt(float x) { return __fsqrt_rn(x); }  // correctly rounded
 SD_INLINE float div(float a, float b) { return __fdiv_rn(a, b); }              // correctly rounded
 SD_INLINE float fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }  // one rounding
-// exp_fast: 2 + |1.173 x| ulp, denormal results are 0.
-SD_INLINE float exp2_fast(float x) {
+SD_INLINE float exp2_fast(float x) {  // exp_fast: 2 + |1.173 x| ulp, denormal results are 0
   float result;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
   return result;
@@ -108,8 +106,7 @@ SD_INLINE float exp_difference_fast(float x, float y) {
 }
 // 2 ulp for 2^-126 <= |b| <= 2^126; outside it may be 0 or NaN.
 SD_INLINE float div_fast(float a, float b) { return __fdividef(a, b); }
-// 1 ulp; denormals are kept.
-SD_INLINE float reciprocal_fast(float x) {
+SD_INLINE float reciprocal_fast(float x) {  // 1 ulp; denormals are kept
   float result;
   asm("rcp.approx.f32 %0, %1;" : "=f"(result) : "f"(x));
   return result;
@@ -222,8 +219,7 @@ SD_INLINE void load_stream(uint4& dst, const void* src, int there) {
 
 }  // namespace detail
 
-// One load or store of sizeof(V) = 1, 2, 4, 8 or 16 bytes; the address is a multiple of it.  V is
-// plain data, as Vec below.
+// One load or store of sizeof(V) = 1, 2, 4, 8 or 16 bytes, at a multiple of that; V is plain data.
 template <class V>
 SD_INLINE void load_global(V& dst, const void* src) {
   dst = *static_cast<const V*>(src);
@@ -386,8 +382,7 @@ SD_INLINE void mma_m16n8k8_tf32(float (&d)[4], const uint32_t (&a)[4], uint32_t 
 
 // --- programmatic dependent launch (nothing below sm_90) ---
 
-// The next kernel of the stream, if it was launched as a dependent one, may start once every block
-// has called this or returned.
+// The next kernel, if launched as a dependent one, may start once all blocks have called this.
 SD_INLINE void grid_launch_dependents() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
@@ -441,10 +436,16 @@ SD_INLINE uint32_t small_float_code(float x) {
 }  // namespace detail
 
 SD_INLINE float f8e4m3_to_float(f8e4m3 x) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+  uint32_t two;
+  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(two) : "h"(static_cast<uint16_t>(x.bits)));
+  return f16_to_float(bits_f16(static_cast<uint16_t>(two)));
+#else
   const uint32_t magnitude = x.bits & 0x7fu;
   if (magnitude == 0x7fu) return bits_float(0x7fffffffu);
   const uint32_t half = ((x.bits & 0x80u) << 8) | (magnitude << 7);  // exponent bias 15, not 7
   return f16_to_float(bits_f16(static_cast<uint16_t>(half))) * 256.0f;
+#endif
 }
 SD_INLINE float f8e5m2_to_float(f8e5m2 x) {
   return f16_to_float(bits_f16(static_cast<uint16_t>(x.bits << 8)));
@@ -548,8 +549,7 @@ struct alignas(sizeof(T) * kCount) Vec {
   SD_INLINE const T& operator[](int i) const { return at[i]; }
 };
 
-// Two values rounded to T side by side, and the word that two values of 16 bits make: operands of
-// mma.
+// Two values rounded to T side by side, and the word that two of 16 bits make: operands of mma.
 template <class T>
 SD_INLINE Vec<T, 2> pack_vec(float low, float high) {
   const uint32_t packed = pack<T>(low, high);

@@ -176,6 +176,13 @@ bool is_widening(DType from, DType to) {
          smallest >= b.min_exponent - b.significand + 1 && (b.has_infinity || !a.has_infinity);
 }
 
+std::optional<DType> product_dtype(DType a, DType b) {
+  if (bytes(a) == 1 && bytes(b) == 1) return DType::kF16;
+  const DType wider = bytes(a) == 1 ? b : a;
+  if (bytes(wider) != 2 || (bytes(b) != 1 && b != wider)) return std::nullopt;
+  return wider;
+}
+
 bool is_integer(DType dtype) { return dtype == DType::kI8; }
 
 bool keeps_cast(Rounding rounding, DType to) {

@@ -27,6 +27,11 @@ double unit_roundoff(DType dtype);
 // True if every value of `from` is a value of `to`, so that the cast changes nothing.
 bool is_widening(DType from, DType to);
 
+// The 16-bit type in which a tensor core multiplies values of these two exactly: that of the one
+// that has 16 bits.  Types of 8 bits have no value that f16 and bf16 lack, and two of them meet in
+// f16.  None for wider types, and for two different ones of 16 bits.
+std::optional<DType> product_dtype(DType a, DType b);
+
 // Whether values of the type are integers.
 bool is_integer(DType dtype);
 

@@ -11,9 +11,9 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <numeric>
 
 #include "search/cost_constants.h"
+#include "search/operand_cost.h"
 
 namespace sundog::search {
 namespace {
@@ -235,25 +235,9 @@ class Pricer {
     return warps;
   }
 
-  // Bytes of an operand that the warps read from shared memory: those that differ only along the
-  // other operand's axes read the same.
-  double operand_bytes(uint32_t i, uint32_t operand, AxisSet others) const {
-    if (level_.storage[operand] == Storage::kReg) return 0;
-    double readers = 1;
-    for (const WarpSplit& s : level_.splits[i]) {
-      if (others.has(s.factor)) readers *= s.count;
-    }
-    return storage_bytes(operand) * readers * conflicts(operand);
-  }
-
-  // Turns that eight rows of 16 bytes of a loaded tile take: one where the rows are swizzled, else
-  // as many as start at the same bank.
-  double conflicts(uint32_t operand) const {
-    if (p_.load_of[operand] == kNone) return 1;
-    const Traffic& t = p_.traffic[p_.load_of[operand]];
-    const auto row = static_cast<int64_t>(count(t.row) * t.element_bytes);
-    if (row == 32 || row == 64 || row % 128 == 0 || row % 16 != 0) return 1;
-    return static_cast<double>(std::gcd(row / 16, int64_t{8}));
+  void add(const OperandCost& operands, double times) {
+    shared_ += times * operands.shared_bytes;
+    alu_ += times * operands.instructions;
   }
 
   void arithmetic() {
@@ -266,11 +250,11 @@ class Pricer {
         tensor_ += times * level_.mma[i].padded / m_.warpgroup_gain;
       } else if (level_.mma[i].use) {
         tensor_ += times * level_.mma[i].padded;
-        shared_ += times * (operand_bytes(i, role.contraction->left, role.contraction->n) +
-                            operand_bytes(i, role.contraction->right, role.contraction->m));
+        add(operands_of_warps(p_, level_, extents_, i), times);
       } else {
         alu_ += elements * (role.work.alu + converted(i));
         sfu_ += elements * role.work.sfu;
+        add(operands_of_threads(p_, level_, extents_, i), times);
         if (role.contraction) shared_ += elements * scalar_bytes(role);
       }
       if (level_.storage[i] == Storage::kShared) {

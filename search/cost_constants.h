@@ -29,6 +29,11 @@ inline constexpr double kLoadSlots = 6.9;  // instructions an element that a thr
 inline constexpr double kStoreSlots =
     5.5;  // of one that it rounds, masks and puts into shared memory
 inline constexpr double kConvertSlots = 0.035;
+inline constexpr double kWidenSlots =
+    1;  // instructions an element of 8 bits that becomes part of a word of a tensor core
+inline constexpr double kNarrowSlots = 2;  // of one that a thread makes a float
+inline constexpr double kPairTurns =
+    2;  // of pairs of 8 bits: half words take as long as whole ones
 inline constexpr double kWindowSlots = 29;  // of one in a row that begins anywhere
 inline constexpr double kWindowUs =
     0.1;  // of an iteration: while windows are taken none are on their way

@@ -14,8 +14,6 @@
 namespace sundog::search {
 namespace {
 
-bool is_sixteen_bit(DType t) { return t == DType::kF16 || t == DType::kBF16; }
-
 const ReduceTerm* root_reduction(const Kernel& kernel, const Computation& c) {
   return std::get_if<ReduceTerm>(&kernel.terms[c.value]);
 }
@@ -90,6 +88,24 @@ void find_followers(std::vector<Role>& roles) {
   }
 }
 
+// The 16-bit type of what the kernel loads, if it is one.
+DType common_dtype(const std::vector<Role>& roles) {
+  DType common = DType::kF32;
+  for (const Role& role : roles) {
+    if (!role.is_load || bytes(role.operand_dtype) != 2) continue;
+    if (common != DType::kF32 && common != role.operand_dtype) return DType::kF32;
+    common = role.operand_dtype;
+  }
+  return common;
+}
+
+// What is narrowed to meet a load of that type.  For one of 8 bits any of 16 will do: the kernel's
+// own, else the one whose range loses nothing.
+DType to_meet(DType load, DType common) {
+  if (bytes(load) != 1) return load;
+  return common == DType::kF32 ? DType::kBF16 : common;
+}
+
 }  // namespace
 
 AxisSet innermost(const TensorDecl& decl, const std::vector<IndexExpr>& index) {
@@ -134,7 +150,7 @@ std::vector<Role> roles_of(const MuGraph& graph, const Kernel& kernel,
       const TensorDecl& decl = graph.tensors[in->tensor].decl;
       role.row = innermost(decl, in->index);
       role.aligned = aligned_bytes(decl, in->index);
-      if (is_sixteen_bit(decl.dtype)) role.operand_dtype = decl.dtype;
+      if (bytes(decl.dtype) <= 2) role.operand_dtype = decl.dtype;
     } else if (const ReduceTerm* reduce = root_reduction(kernel, c)) {
       role.is_reduction = true;
       role.accumulated = reduce->axes & role.loops;
@@ -155,15 +171,7 @@ std::vector<Role> roles_of(const MuGraph& graph, const Kernel& kernel,
     }
   }
   find_followers(roles);
-  // The 16-bit type of what the kernel loads, if it is one.
-  DType common = DType::kF32;
-  bool mixed = false;
-  for (const Role& role : roles) {
-    if (!role.is_load || role.operand_dtype == DType::kF32) continue;
-    mixed = mixed || (common != DType::kF32 && common != role.operand_dtype);
-    common = role.operand_dtype;
-  }
-  if (mixed) common = DType::kF32;
+  const DType common = common_dtype(roles);
   // A computed operand can be narrowed to the type of the operand it meets, if its range allows.
   for (uint32_t i = 0; i < count; ++i) {
     if (!roles[i].contraction) continue;
@@ -179,9 +187,9 @@ std::vector<Role> roles_of(const MuGraph& graph, const Kernel& kernel,
     if (left && right) {
       l.operand_dtype = r.operand_dtype = common;
     } else if (left && r.is_load) {
-      l.operand_dtype = r.operand_dtype;
+      l.operand_dtype = to_meet(r.operand_dtype, common);
     } else if (right && l.is_load) {
-      r.operand_dtype = l.operand_dtype;
+      r.operand_dtype = to_meet(l.operand_dtype, common);
     }
   }
   return roles;

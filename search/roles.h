@@ -28,7 +28,9 @@ struct Role {
   std::optional<Contraction> contraction;
   bool is_operand = false;  // of some contraction
   bool is_reduction = false;
-  DType operand_dtype = DType::kF32;    // 16-bit type in which an MMA could take it, else f32
+  // In which an MMA could take it: its own of 8 or 16 bits, of what is computed a 16-bit one that
+  // it may be narrowed to, else f32.
+  DType operand_dtype = DType::kF32;
   AxisSet tile;                         // axes of the result
   AxisSet reduced;                      // tile factors that its root reduces
   AxisSet loops;                        // around it

@@ -3,8 +3,8 @@
 //  - a product uses the tensor core if its padding to the 16 x 8 x 16 atom costs less than the
 //  sixteen
 //    fold rate gains; the M side is the operand that pads less, so with few rows the weight is M;
-//  - its operands are 16 bit and shared, except one that is computed from an accumulator with the
-//  same
+//  - its operands are of 16 bits, or of 8 that are widened as they are fetched, and shared, except
+//  one that is computed from an accumulator with the same
 //    rows: that stays in registers (the probabilities of attention);
 //  - warps share a wide tile by rows and columns, a skinny one by the reduced axis, whose parts are
 //    added at the end: loads then stay wide however few rows there are;
@@ -96,8 +96,7 @@ class Chooser {
   void choose_atom(uint32_t i) {
     const auto& c = roles_[i].contraction;
     if (!c || count(c->batch) > 1) return;
-    const DType left = roles_[c->left].operand_dtype, right = roles_[c->right].operand_dtype;
-    if (left != right || left == DType::kF32) return;
+    if (!product_dtype(roles_[c->left].operand_dtype, roles_[c->right].operand_dtype)) return;
     level_.mma[i] = choose_mma(count(c->m), count(c->n), depth(c->k));
     // Where either side may be M, it is the one that another product leaves in registers.
     const MmaChoice turned = choose_mma(count(c->n), count(c->m), depth(c->k));
@@ -344,6 +343,9 @@ class Chooser {
   bool suits_warpgroup(uint32_t i) const {
     if (!machine_.warpgroups || level_.warps % kGroupWarps != 0) return false;
     const Contraction& c = *roles_[i].contraction;
+    for (uint32_t operand : {c.left, c.right}) {
+      if (bytes(level_.dtype[operand]) != 2) return false;
+    }
     const AxisSet axes[] = {m_side(i), n_side(i), c.k};
     for (AxisSet side : axes) {
       if (side.empty()) return false;

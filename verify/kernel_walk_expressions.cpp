@@ -385,6 +385,8 @@ bool KernelWalk::call(const Expression& e) {
     conditions_.push_back(less(rest(integers_["threadIdx"], number(32)), number(lanes)));
     access(MemoryAccess::kRead, e.parts[1], 16);
     conditions_.pop_back();
+  } else if (f == "sd::widened_pair" && count == 1) {
+    access(MemoryAccess::kRead, e.parts[0], 2);
   } else if (f == "sd::load_window" && count == 4) {
     // It reads no further than the tensor goes, if it is told so, and begins in the word of its
     // first element.

@@ -129,6 +129,28 @@ std::vector<WarpAccess> all_accesses(const SharedTile& tile,
 
 }  // namespace
 
+Layout write_order(const Layout& layout, const SharedTile& tile) {
+  if (tile.axes.empty()) return layout;
+  Mode run{tile.axes.back().axis, 1, 1, Holder::kReg, 1};
+  if (const Mode own = vector_mode(layout); own.extent > 1 && own.axis == run.axis) return layout;
+  std::vector<Mode> rest = layout.modes;
+  const auto continues = [&](const Mode& m) {
+    return m.holder == Holder::kReg && m.axis == run.axis && m.extent > 1 && m.stride == run.extent;
+  };
+  for (auto at = std::find_if(rest.begin(), rest.end(), continues); at != rest.end();
+       at = std::find_if(rest.begin(), rest.end(), continues)) {
+    run.extent *= at->extent;
+    rest.erase(at);
+  }
+  if (run.extent == 1) return layout;
+  Layout result = slice({rest}, axes_of(layout));
+  for (Mode& m : result.modes) {
+    if (m.holder == Holder::kReg) m.unit *= run.extent;
+  }
+  result.modes.push_back(run);
+  return result;
+}
+
 int64_t word_elements(const SharedTile& tile, const Layout& layout) {
   const Mode run = vector_mode(layout);
   if (run.extent <= 1 || tile.axes.empty() || tile.axes.back().axis != run.axis) return 1;

@@ -22,6 +22,10 @@ struct TileAccess {
   bool once = false;  // of threads with the same elements the first does (writers)
 };
 
+// The same elements of each thread, its registers renumbered so that those which are neighbours in
+// the tile's rows are written together; `layout` itself where some are already, or none can be.
+Layout write_order(const Layout& layout, const SharedTile& tile);
+
 struct BankTurns {
   int64_t turns = 0;      // all, of the accesses looked at
   int64_t conflicts = 0;  // of them, those that another place of the elements could save

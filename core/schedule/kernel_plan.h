@@ -64,7 +64,10 @@ struct MmaPlan {
   bool a_in_registers = false, b_in_registers = false;  // else from shared memory
   AxisId m = 0, n = 0, k = 0;                           // the axes that the atom cuts
   std::vector<AxisId> outer_k;                          // other reduced axes: loops around
-  DType dtype = DType::kF16;
+  DType dtype = DType::kF16;  // of 16 bits; operands of 8 are widened to it
+  // Of an operand of 8 bits that lies across K, two columns come together: rows 2 i and 2 i + 1 of
+  // the tile are rows i and i + 8 of an atom's M side, and columns i of two atoms of the N side.
+  bool a_interleaved = false, b_interleaved = false;
   Layout a_layout, b_layout;  // fragments; register units as the instruction wants them
   int64_t k_steps = 1;        // atoms along k of one warp
 };

@@ -71,8 +71,10 @@ class LayoutPass {
     Layout accumulator;
     const std::optional<MmaPlan> mma = plan_mma(x_, id, accumulator);
     if (!mma || covered(mma->a_layout, mma->k) != x_.extent(mma->k)) return;
-    follow(mma->a, mma->a_layout);
-    follow(mma->b, mma->b_layout);
+    for (const auto& [operand, layout] :
+         {std::pair(mma->a, mma->a_layout), std::pair(mma->b, mma->b_layout)}) {
+      if (x_.computation(operand).dtype == mma->dtype) follow(operand, layout);
+    }
   }
 
   // So are the registers that they are computed from, element by element.

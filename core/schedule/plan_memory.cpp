@@ -216,7 +216,8 @@ class MemoryPass {
   std::vector<TileAccess> accesses(uint32_t id) const {
     const ComputationPlan& p = x_.plan.computations[id];
     std::vector<TileAccess> result;
-    if (p.kind != Realisation::kAsyncCopy) result.push_back({p.layout, true});
+    if (p.kind != Realisation::kAsyncCopy)
+      result.push_back({write_order(p.layout, *p.shared), true});
     const auto read = [&](const Layout& layout) {
       if (p.in_registers && agrees(p.layout, layout, x_.tile_axes(id))) return;
       result.push_back({layout, false});
@@ -264,12 +265,13 @@ class MemoryPass {
       // accumulator's pairs of neighbours, of four rows at a time, or across the rows its single
       // values, of eight columns at a time.
       scratch.pitch = scratch.axes.back().extent;
-      const Mode pair = vector_mode(p.partial);
+      const Layout written = write_order(p.partial, scratch);
+      const Mode pair = vector_mode(written);
       if (scratch.axes.size() > 1 && scratch.pitch >= 8) {
         const bool pairs = pair.extent == 2 && pair.axis == scratch.axes.back().axis;
         const int64_t apart = pairs ? 8 : 4;
         while (scratch.pitch % (2 * apart) != apart) ++scratch.pitch;
-        spread_over_banks(scratch, {{p.partial, true}, {p.layout, false}}, true);
+        spread_over_banks(scratch, {{written, true}, {p.layout, false}}, true);
       }
     }
   }

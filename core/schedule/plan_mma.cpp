@@ -38,12 +38,24 @@ class MmaPass {
 
  private:
   void lay_out(Layout& iteration) {
+    plan_.a_interleaved = comes_in_pairs(a_, plan_.m, 16);
+    plan_.b_interleaved = comes_in_pairs(b_, plan_.n, 8);
     iteration = accumulator();
     plan_.a_layout = fragment(plan_.m, /*a_side=*/true);
     plan_.b_layout = fragment(plan_.n, /*a_side=*/false);
     plan_.k_steps = ceil_div(ceil_div(x_.extent(plan_.k), 16), warps_of(plan_.k));
     plan_.a_in_registers = held(a_, plan_.a_layout);
     plan_.b_in_registers = held(b_, plan_.b_layout);
+  }
+
+  // Whether ldmatrix fetches two columns of bytes at once: of whole words across K, and for each
+  // warp whole ones.
+  bool comes_in_pairs(const Operand& operand, AxisId rows, int64_t atom) const {
+    constexpr int64_t kWord = 16;
+    const std::optional<SharedTile>& tile = x_.plan.computations[operand.computation].shared;
+    if (!tile || bytes(tile->dtype) != 1 || tile->axes.back().axis != rows) return false;
+    const int64_t own = ceil_div(atoms(rows), warps_of(rows)) * atom;
+    return own % kWord == 0 && own * warps_of(rows) == x_.extent(rows);
   }
 
   // Four warps beside one another along M, whole atoms, and nothing else to run over.
@@ -99,9 +111,10 @@ class MmaPass {
     b_ = sides[c.mma_swap ? 0 : 1];
     plan_.a = a_.computation;
     plan_.b = b_.computation;
-    plan_.dtype = x_.computation(plan_.a).dtype;
-    return plan_.a != plan_.b && plan_.dtype == x_.computation(plan_.b).dtype &&
-           (plan_.dtype == DType::kF16 || plan_.dtype == DType::kBF16);
+    const auto dtype = product_dtype(x_.computation(plan_.a).dtype, x_.computation(plan_.b).dtype);
+    if (!dtype || plan_.a == plan_.b) return false;
+    plan_.dtype = *dtype;
+    return true;
   }
 
   AxisId longest(AxisSet set) const {
@@ -129,11 +142,11 @@ class MmaPass {
     return true;
   }
 
-  int64_t atoms(AxisId f) const {
-    if (f == plan_.m || f == plan_.k) return ceil_div(x_.extent(f), 16);
-    if (f == plan_.n) return ceil_div(x_.extent(f), 8);
-    return x_.extent(f);
+  // Of an atom along the axis.
+  int64_t size_of(AxisId f) const {
+    return f == plan_.m || f == plan_.k ? 16 : f == plan_.n ? 8 : 1;
   }
+  int64_t atoms(AxisId f) const { return ceil_div(x_.extent(f), size_of(f)); }
 
   int64_t warps_of(AxisId f) const {
     for (const Mode& w : warps_) {
@@ -179,7 +192,8 @@ class MmaPass {
   // four warps hold neighbouring rows.
   void place(Layout& layout, AxisId f, int64_t atom, int64_t& unit) const {
     if (plan_.warpgroup && f == plan_.m) return place_warpgroups(layout, unit);
-    const int64_t warps = warps_of(f), count = ceil_div(atoms(f), warps);
+    const int64_t warps = warps_of(f);
+    const int64_t count = ceil_div(atoms(f) * size_of(f), warps * atom);
     if (count > 1) layout.modes.push_back({f, count, atom, Holder::kReg, unit});
     unit *= count;
     for (Mode w : warps_) {
@@ -197,14 +211,23 @@ class MmaPass {
     if (warps > 4) layout.modes.push_back({plan_.m, warps / 4, 64 * count, Holder::kWarp, 4});
   }
 
+  // The 16 rows of an atom's M side: neighbours, or their halves, are of the same lanes.
+  static void add_rows(Layout& layout, AxisId m, bool neighbours, int64_t unit) {
+    layout.modes.push_back({m, 8, neighbours ? 2 : 1, Holder::kLane, 4});
+    layout.modes.push_back({m, 2, neighbours ? 1 : 8, Holder::kReg, unit});
+  }
+
   Layout accumulator() const {
     const AxisId m = plan_.m, n = plan_.n;
-    Layout layout{{{n, 2, 1, Holder::kReg, 1},
-                   {n, 4, 2, Holder::kLane, 1},
-                   {m, 8, 1, Holder::kLane, 4},
-                   {m, 2, 8, Holder::kReg, 2}}};
+    const int64_t step = plan_.b_interleaved ? 2 : 1;
+    Layout layout{{{n, 2, step, Holder::kReg, 1}, {n, 4, 2 * step, Holder::kLane, 1}}};
+    add_rows(layout, m, plan_.a_interleaved, 2);
     int64_t unit = 4;
-    place(layout, n, 8, unit);
+    if (plan_.b_interleaved) {
+      layout.modes.push_back({n, 2, 1, Holder::kReg, unit});
+      unit *= 2;
+    }
+    place(layout, n, 8 * step, unit);
     place(layout, m, 16, unit);
     for (AxisId f : x_.computation(id_).axes) {
       if (f != m && f != n) place(layout, f, 1, unit);
@@ -220,13 +243,21 @@ class MmaPass {
 
   Layout fragment(AxisId row, bool a_side) const {
     const AxisId k = plan_.k;
-    Layout layout{
-        {{k, 2, 1, Holder::kReg, 1}, {k, 4, 2, Holder::kLane, 1}, {row, 8, 1, Holder::kLane, 4}}};
-    if (a_side) layout.modes.push_back({row, 2, 8, Holder::kReg, 2});
+    const bool pairs = !a_side && plan_.b_interleaved;
+    Layout layout{{{k, 2, 1, Holder::kReg, 1}, {k, 4, 2, Holder::kLane, 1}}};
+    if (a_side) {
+      add_rows(layout, row, plan_.a_interleaved, 2);
+    } else {
+      layout.modes.push_back({row, 8, pairs ? 2 : 1, Holder::kLane, 4});
+    }
     layout.modes.push_back({k, 2, 8, Holder::kReg, a_side ? 4 : 2});
     int64_t unit = a_side ? 8 : 4;
     place(layout, k, 16, unit);
-    place(layout, row, a_side ? 16 : 8, unit);
+    if (pairs) {
+      layout.modes.push_back({row, 2, 1, Holder::kReg, unit});
+      unit *= 2;
+    }
+    place(layout, row, a_side || pairs ? 16 : 8, unit);
     const AxisSet own = a_side ? a_.axes : b_.axes;
     for (AxisId f : own) {
       if (f != row && f != k) place(layout, f, 1, unit);
@@ -237,6 +268,7 @@ class MmaPass {
   bool held(const Operand& operand, const Layout& wanted) const {
     const ComputationPlan& o = x_.plan.computations[operand.computation];
     return o.in_registers && !x_.pending[operand.computation] &&
+           x_.computation(operand.computation).dtype == plan_.dtype &&
            agrees(o.layout, wanted, operand.axes) && vector_mode(o.layout).axis == plan_.k &&
            vector_mode(o.layout).extent == 2;
   }

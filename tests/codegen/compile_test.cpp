@@ -69,7 +69,8 @@ TEST_P(Compile, RefusesAnUnknownArchitecture) {
 // Of a kernel with the primitives of sm_90a, and not in words of the assembler.
 TEST_P(Compile, SaysWhatAnOlderArchitectureLacks) {
   const std::string source = std::string(kPrimitivesText) + std::string(kPrimitivesSm90Text) +
-                             std::string(kPrimitivesWindowText);
+                             std::string(kPrimitivesWindowText) +
+                             std::string(kPrimitivesNarrowText);
   for (const std::string arch : {"sm_80", "sm_90"}) {
     const Result<CompiledModule> module = compiled(source, arch);
     ASSERT_FALSE(module.ok());

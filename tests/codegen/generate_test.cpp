@@ -77,8 +77,8 @@ TEST_P(GenerateGolden, IsAsItWas) {
 
 INSTANTIATE_TEST_SUITE_P(Files, GenerateGolden,
                          testing::Values("rms_norm", "gated_mlp", "lora", "gqa_safe", "softmax",
-                                         "layer_norm", "n_trans", "gqa_cluster",
-                                         "rms_norm_cluster"),
+                                         "layer_norm", "n_trans", "gqa_cluster", "rms_norm_cluster",
+                                         "linear_w8a16"),
                          [](const auto& test) { return std::string(test.param); });
 
 // The same schedules at sizes that the emulator runs in a moment, some of them odd.
@@ -109,6 +109,8 @@ INSTANTIATE_TEST_SUITE_P(
                     SmallCase{"gqa_cluster", {{"g", 1}, {"q", 70}, {"k", 509}, {"e", 24}}},
                     SmallCase{"rms_norm_cluster", {{"n", 16}, {"h", 512}, {"d", 128}}},
                     SmallCase{"rms_norm_cluster", {{"n", 3}, {"h", 260}, {"d", 255}}},
+                    SmallCase{"linear_w8a16", {{"n", 16}, {"h", 768}, {"d", 96}}},
+                    SmallCase{"linear_w8a16", {{"n", 3}, {"h", 100}, {"d", 55}}},
                     SmallCase{"softmax", {{"n", 3}, {"k", 257}}},
                     SmallCase{"softmax", {{"n", 2}, {"k", 4096}}},
                     SmallCase{"layer_norm", {{"n", 3}, {"h", 127}}},

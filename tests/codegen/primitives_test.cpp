@@ -73,6 +73,27 @@ TEST_F(Primitives, WidenEveryCode) {
   }
 }
 
+TEST_F(Primitives, WidenEveryPairOfBytes) {
+  std::vector<uint32_t> e4m3(262144), e5m2(262144), i8(262144);
+  run("widen_pairs", 256, 256, 1536, {output(e4m3), output(e5m2), output(i8)});
+  const auto expect_pair = [](DType to, uint32_t word, DType from, uint64_t low, uint64_t high) {
+    ASSERT_TRUE(same(decode(to, word & 0xffff), decode(from, low))) << low << " " << name(from);
+    ASSERT_TRUE(same(decode(to, word >> 16), decode(from, high))) << high << " " << name(from);
+  };
+  const auto expect_pairs = [&](DType from, const std::vector<uint32_t>& words) {
+    for (uint64_t i = 0; i < 65536; ++i) {
+      const uint64_t low = i & 255, high = i >> 8;
+      expect_pair(DType::kF16, words[i], from, low, high);
+      expect_pair(DType::kBF16, words[65536 + i], from, low, high);
+      expect_pair(DType::kF16, words[131072 + i], from, high, low);
+      expect_pair(DType::kF16, words[196608 + i], from, low, high);
+    }
+  };
+  expect_pairs(DType::kF8E4M3, e4m3);
+  expect_pairs(DType::kF8E5M2, e5m2);
+  expect_pairs(DType::kI8, i8);
+}
+
 TEST_F(Primitives, NarrowAsCoreDoes) {
   std::vector<float> x = many_floats();
   std::vector<uint16_t> f16(x.size()), bf16(x.size());

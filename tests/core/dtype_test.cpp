@@ -63,6 +63,21 @@ double nearest(DType dtype, double x) {
   return std::copysign(best, x);
 }
 
+TEST(DTypeTest, ProductsOfNarrowTypesAreExact) {
+  for (DType a : kAllDTypes) {
+    for (DType b : kAllDTypes) {
+      const auto product = product_dtype(a, b);
+      EXPECT_EQ(product, product_dtype(b, a));
+      const bool different = bytes(a) == 2 && bytes(b) == 2 && a != b;
+      EXPECT_EQ(product.has_value(), bytes(a) <= 2 && bytes(b) <= 2 && !different)
+          << name(a) << " " << name(b);
+      if (!product) continue;
+      EXPECT_EQ(bytes(*product), 2);
+      for (DType x : {a, b}) EXPECT_TRUE(x == *product || is_widening(x, *product)) << name(x);
+    }
+  }
+}
+
 TEST(DTypeTest, EightBitFloatsRoundToTheNearest) {
   std::mt19937_64 random(3);
   for (DType dtype : {DType::kF8E4M3, DType::kF8E5M2}) {

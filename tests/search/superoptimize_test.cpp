@@ -8,6 +8,7 @@
 #include <random>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/text.h"
@@ -497,6 +498,33 @@ TEST(SuperoptimizeTest, AReducedAxisInTwoPartsCostsWhatItDoesAsOne) {
     return report.ok() ? report->candidates.front().predicted_us : 0;
   };
   EXPECT_LE(best(heads), 1.02 * best(whole));
+}
+
+// Weights of 8 bits come as they are, in half the time, and are multiplied by tensor cores,
+// whatever they meet and however they lie.
+TEST(SuperoptimizeTest, WeightsOfEightBitsAreReadAsTheyAre) {
+  const auto best = [](const std::string& x, const std::string& w) {
+    const Program program = parse("program p(n = 16, h = 4096, d = 6144) {\n  input x: " + x +
+                                  "[n, h]\n  input w: " + w +
+                                  "\n  input s: f32[d]\n  output y: f16[n, d] = sum[h](x * w) * "
+                                  "s\n}\n");
+    Result<SearchReport> report = superoptimize(program, h200(), {}, limited(2000));
+    EXPECT_TRUE(report.ok());
+    return std::move(report->candidates.front());
+  };
+  const double wide = best("f16", "f16[d, h]").predicted_us;
+  for (const auto& [x, w] : {std::pair("f16", "f8e4m3[d, h]"), std::pair("f16", "f8e5m2[h, d]"),
+                             std::pair("bf16", "i8[d, h]"), std::pair("f8e4m3", "f8e4m3[d, h]")}) {
+    const Candidate c = best(x, w);
+    EXPECT_LT(c.predicted_us, 0.7 * wide) << x << " " << w << ": " << c.structure;
+    bool product = false;
+    for (const Kernel& kernel : c.graph.kernels) {
+      for (const Computation& computation : kernel.computations) {
+        product |= computation.mma != MmaAtom::kNoAtom;
+      }
+    }
+    EXPECT_TRUE(product) << x << " " << w << ": " << c.structure;
+  }
 }
 
 // Layers whose weights are too large for one to be made inside the next.

@@ -90,6 +90,21 @@ TEST(SmtSafety, WindowsStayInTheirTensors) {
   EXPECT_FALSE(with("scratch, tid, 64").safe());
 }
 
+// A pair of bytes that becomes operands is read as one word, by lanes of even number here.  The
+// scratch begins at 12,288.
+TEST(SmtSafety, PairsOfBytesStayInTheArena) {
+  const auto with = [](const std::string& index) {
+    return with_load(
+        "int8_t* const bytes = reinterpret_cast<int8_t*>(arena + 12032);\nuint32_t pair[1];\n"
+        "pair[0] = sd::widened_pair<sd::f16>(bytes + " +
+        index + ");");
+  };
+  const Safety right = with("tid * 2 + 2");
+  EXPECT_TRUE(right.safe()) << to_string(right);
+  EXPECT_FALSE(with("tid * 2 + 3").safe()) << "the last byte is written as scratch";
+  EXPECT_FALSE(with("tid * 2 + 259").safe()) << "beyond the arena";
+}
+
 // A load that may be skipped reads where its test holds.  X has 32,768 elements; threads from 32 on
 // would read beyond them in the last block.
 TEST(SmtSafety, PredicatedLoadsStayInTheirTensors) {

@@ -15,6 +15,32 @@ extern "C" __global__ void __launch_bounds__(256)
   i8[i] = sd::to_float(static_cast<int8_t>(i));
 }
 
+// Pairs of bytes to words of f16 and bf16, one result after the other; from the arena and as
+// values.
+template <class Narrow>
+__device__ void widen_pair(uint32_t* out, int i, unsigned char* arena) {
+  const int tid = static_cast<int>(threadIdx.x);
+  const uint16_t bits = static_cast<uint16_t>(i);
+  Narrow* const pairs = reinterpret_cast<Narrow*>(arena);
+  sd::Vec<Narrow, 2> pair;
+  memcpy(&pair, &bits, 2);
+  sd::store_shared(pairs + 2 * tid, pair);
+  out[i] = sd::widened_pair<sd::f16>(pairs + 2 * tid);
+  out[65536 + i] = sd::widened<sd::bf16>(pair[0], pair[1]);
+  // The pair stands in the second column, the same turned around in the first.
+  const uint32_t columns = (i >> 8) | (i & 255) << 8 | (i & 255) << 16 | (i >> 8) << 24;
+  sd::widened_columns<sd::f16, Narrow>(out[131072 + i], out[196608 + i], columns);
+}
+extern "C" __global__ void __launch_bounds__(256)
+    widen_pairs(uint32_t* __restrict__ e4m3, uint32_t* __restrict__ e5m2,
+                uint32_t* __restrict__ i8) {
+  const int i = blockIdx.x * 256 + threadIdx.x;
+  unsigned char* const arena = sd::shared_arena();
+  widen_pair<sd::f8e4m3>(e4m3, i, arena);
+  widen_pair<sd::f8e5m2>(e5m2, i, arena + 512);
+  widen_pair<int8_t>(i8, i, arena + 1024);
+}
+
 // Floats to every narrower type.
 extern "C" __global__ void __launch_bounds__(256)
     narrow(const float* __restrict__ x, sd::f16* __restrict__ f16, sd::bf16* __restrict__ bf16,

@@ -49,6 +49,26 @@ void expect_places(const SharedTile& tile) {
   EXPECT_EQ(static_cast<int64_t>(places.size()), tile.rows() * tile.axes.back().extent);
 }
 
+// Of two atoms whose columns alternate a lane has four neighbours, in registers 0, 4, 1 and 5.
+TEST(Banks, NeighboursAreWrittenTogetherInWhateverRegistersTheyAre) {
+  const Layout alternating{{{kRow, 8, 1, Holder::kLane, 4},
+                            {kRow, 2, 8, Holder::kReg, 2},
+                            {kColumn, 2, 2, Holder::kReg, 1},
+                            {kColumn, 4, 4, Holder::kLane, 1},
+                            {kColumn, 2, 1, Holder::kReg, 4}}};
+  const SharedTile tile = tile_of(16, 16, DType::kF32);
+  const Layout written = write_order(alternating, tile);
+  EXPECT_TRUE(agrees(alternating, written, axes_of(alternating)));
+  EXPECT_TRUE(agrees(written, alternating, axes_of(alternating)));
+  EXPECT_EQ(slots(written), slots(alternating));
+  EXPECT_EQ(vector_mode(written).extent, 4);
+  EXPECT_EQ(word_elements(tile, alternating), 1);
+  EXPECT_EQ(word_elements(tile, written), 4);
+  // Where neighbours are together already, or a thread has none, nothing changes.
+  EXPECT_EQ(write_order(accumulator(16), tile), accumulator(16));
+  EXPECT_EQ(write_order(by_columns(), tile), by_columns());
+}
+
 TEST(Banks, RowsOfAllBanksMeetWhereColumnsAreRead) {
   const SharedTile tile = tile_of(32, 32, DType::kF32);
   EXPECT_EQ(bank_turns(tile, {{by_columns()}}).turns, 32);

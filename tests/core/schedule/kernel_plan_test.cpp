@@ -116,6 +116,33 @@ TEST(KernelPlan, OperandsInRegistersAreFragments) {
   EXPECT_GE(of("gs").bulk->dims.size(), 2u);
 }
 
+// Across K two columns of bytes come together, if a warp has whole words of them; along K and in
+// words that are not whole they do not.
+TEST(KernelPlan, ColumnsOfBytesAlternateBetweenAtoms) {
+  const auto product = [](const std::string& columns, const std::string& axes) {
+    const std::string sizes = "(m = 16, n = " + columns + ", k = 64)";
+    auto program = parse_program("program p" + sizes + " {\n input A: f16[m, k]\n input B: i8[" +
+                                     axes + "]\n output C: f32[m, n] = sum[k](A * B)\n}",
+                                 "p", {});
+    SUNDOG_CHECK(program.ok());
+    auto graph = parse_mugraph(
+        "ugraph g of p {\n kernel k0 grid() warps(2) {\n as[m, k] = A : shared f16\n bs[" + axes +
+            "] = B : shared i8\n c[m, n] = sum[k](as * bs) : reg f32 mma(m16n8k16)\n"
+            " store c -> C\n }\n}",
+        "g", *program);
+    SUNDOG_CHECK(graph.ok());
+    const Source source{std::move(*program), std::move(*graph)};
+    const auto mma = planned(source).computations[2].mma;
+    SUNDOG_CHECK(mma.has_value());
+    EXPECT_EQ(mma->dtype, DType::kF16);
+    return *mma;
+  };
+  EXPECT_TRUE(product("32", "k, n").b_interleaved);
+  EXPECT_FALSE(product("32", "k, n").a_interleaved);
+  EXPECT_FALSE(product("32", "n, k").b_interleaved);
+  EXPECT_FALSE(product("16", "k, n").b_interleaved) << "each warp has eight columns";
+}
+
 TEST(KernelPlan, RowsAreHeldInVectors) {
   const Source source = golden("softmax");
   const Kernel& kernel = source.graph.kernels[0];
