@@ -22,11 +22,10 @@
 //   permute                  integers: for each new dimension the old one
 //   slice                    integers: dimension, first, count, step
 //   concat                   integers: dimension
-//   window                   integers: dimension, first, count, step, extent, spread; numbers[0]:
-//   the
-//                            value outside.  The dimension becomes `count` places of a window,
-//                            whose `extent` elements are a new last dimension: element w of place p
-//                            is what stands at first + p * step + w * spread
+//   window                   integers: dimension, first, count, step, extent, spread;
+//                            numbers[0]: what stands outside.  The dimension becomes `count` places
+//                            of a window, whose `extent` elements are a new last dimension: element
+//                            w of place p is what stands at first + p * step + w * spread
 //   iota                     integers: dimension, extents ...: the index along the dimension
 //   less less_equal equal not_equal              a condition of two values
 //   and or not               of conditions
